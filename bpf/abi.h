@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel side tells user space: one raw sample per timer tick, and counters.
+ *
+ * Written once, in sample.bpf.c and native.bpf.c; read once, in src/collect/raw.c, which trusts no
+ * count in it.
+ */
+#ifndef XP_BPF_ABI_H
+#define XP_BPF_ABI_H
+
+#include <linux/types.h>
+
+/*
+ * How a user stack ended. Complete ends first; every reason after XP_END_LAST_COMPLETE cuts the
+ * stack at its root side and is shown as a frame "[truncated: ...]" and counted.
+ */
+enum xp_end {
+	XP_END_NONE,		/* no user stack: kernel thread */
+	XP_END_OUTERMOST,	/* unwind information says so: _start, clone */
+	XP_END_FP_ZERO,		/* end of a frame pointer chain */
+	XP_END_FIBER,		/* return address 0 reached by unwind rows: start of a coroutine's stack */
+	XP_END_LAST_COMPLETE = XP_END_FIBER,
+	XP_END_TOO_DEEP,	/* more frames than the buffer holds */
+	XP_END_TAIL_CALLS,	/* more frames than the kernel's tail calls reach */
+	XP_END_NO_PROCESS,	/* no tables for this process yet */
+	XP_END_PENDING,		/* tables for this mapping are being built */
+	XP_END_NO_MAPPING,	/* pc outside every executable mapping */
+	XP_END_NO_ROWS,		/* no unwind information here and the frame pointer leads nowhere */
+	XP_END_BAD_RULE,	/* unwind information that rows cannot hold, or a register not known here */
+	XP_END_READ,		/* the stack could not be read */
+	XP_END_EXITING,		/* the task has no address space any more */
+	XP_END_REASONS
+};
+
+enum xp_raw_flags {
+	XP_RAW_IN_KERNEL = 1,		/* the timer hit kernel mode */
+	XP_RAW_KERNEL_CUT = 2,		/* the kernel stack was deeper than its buffer */
+	XP_RAW_KERNEL_LOST = 4,		/* the kernel stack could not be taken */
+	XP_RAW_USED_FP = 8,		/* at least one step by frame pointer */
+};
+
+#define XP_KERNEL_FRAMES_MAX 127	/* kernel.perf_event_max_stack as kernels ship it */
+#define XP_NATIVE_FRAMES_MAX 1536
+#define XP_TAIL_FRAMES_PER_PROGRAM 8
+#define XP_SAMPLE_WORDS 4096		/* power of two: the payload in 64-bit words, all parts together */
+
+/* A native frame in the payload. */
+struct xp_raw_frame {
+	__u64 pc;
+	__u64 cfa_flags;		/* CFA in the low 48 bits, enum xp_raw_frame_flags above */
+};
+
+enum xp_raw_frame_flags {
+	XP_FRAME_BY_FP = 1,		/* the step out of this frame used the frame pointer */
+	XP_FRAME_SIGNAL = 2,		/* a signal trampoline: the next frame's pc is exact */
+};
+
+struct xp_raw_sample {
+	__u64 time;			/* CLOCK_MONOTONIC, ns */
+	__u32 pid, tid;
+	__u32 cpu;
+	__u16 nkernel;			/* 64-bit words, leaf first */
+	__u16 nnative;			/* struct xp_raw_frame each, leaf first */
+	__u8 end;			/* enum xp_end */
+	__u8 flags;			/* enum xp_raw_flags */
+	__u8 pad[6];
+	/* __u64 kernel[nkernel]; struct xp_raw_frame native[nnative]; */
+};
+
+_Static_assert(sizeof(struct xp_raw_sample) == 40, "shared by two compilers");
+
+/* Counted per CPU in BPF, summed in user space. */
+enum xp_counter {
+	XP_COUNT_SAMPLES,		/* ticks that hit a target */
+	XP_COUNT_LOST,			/* samples for which the ring had no room */
+	XP_COUNT_FRAMES,		/* native frames walked */
+	XP_COUNTERS
+};
+
+#endif

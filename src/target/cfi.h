@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Compact unwind rows from .eh_frame.
+ *
+ * Runs the call frame instructions of every FDE (DWARF 5 section 6.4; System V ABI for x86-64,
+ * chapter on .eh_frame; LSB core, "Exception Frames") and keeps for each pc where the CFA is, where
+ * the return address, the frame pointer, rbx and r12 to r15 were saved: what bpf/unwind.h holds.
+ * Rows are ELF virtual addresses, sorted, neighbours differ. Gaps between functions get
+ * XP_RULE_NONE; gaps up to 16 bytes (padding) belong to the function before.
+ */
+#ifndef XP_TARGET_CFI_H
+#define XP_TARGET_CFI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "bpf/unwind.h"
+#include "target/elf.h"
+
+struct xp_cfi_row {
+	uint64_t vaddr;
+	uint32_t rule;			/* index into rules */
+};
+
+struct xp_cfi_func {			/* bounds of one FDE */
+	uint64_t start, end;		/* [start, end) */
+};
+
+struct xp_cfi {
+	XP_VEC(struct xp_cfi_row) rows;		/* sorted; the last one is XP_RULE_NONE */
+	XP_VEC(struct xp_rule) rules;		/* distinct */
+	XP_VEC(struct xp_cfi_func) funcs;	/* sorted by start, not overlapping */
+	size_t nfdes;				/* read */
+	size_t bad_fdes;			/* malformed or overlapping, left out */
+	size_t bad_rows;			/* rows with XP_RULE_BAD */
+	const char *source;			/* ".eh_frame", or NULL when there was nothing to read */
+};
+
+/*
+ * Builds the rows of an image. Malformed FDEs are left out and counted. An image without .eh_frame
+ * gives an empty table, not an error. -EINVAL when the section itself cannot be read, -ENOMEM.
+ * Work is bounded by the section's size: rows <= 4 million, instructions are linear in bytes.
+ */
+int xp_cfi_build(struct xp_cfi *cfi, const struct xp_elf *elf, struct xp_err *err);
+void xp_cfi_release(struct xp_cfi *cfi);
+
+/* The rule in force at an address, or NULL before the first row. */
+const struct xp_rule *xp_cfi_rule_at(const struct xp_cfi *cfi, uint64_t vaddr);
+/* The function around an address by FDE bounds, or NULL. */
+const struct xp_cfi_func *xp_cfi_func_at(const struct xp_cfi *cfi, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The mappings of a process: /proc/PID/maps read and kept in step with the kernel's mmap events.
+ *
+ * A sorted list without overlap; a new mapping cuts or replaces what was there, as mmap(2) with
+ * MAP_FIXED does. Paths are unescaped (\012), " (deleted)" is stripped and remembered.
+ */
+#ifndef XP_TARGET_MAPS_H
+#define XP_TARGET_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+struct xp_mapping {
+	uint64_t start, end;		/* [start, end) */
+	uint64_t offset;		/* in the file, bytes */
+	uint64_t dev;			/* major << 32 | minor; 0 with ino 0: no file */
+	uint64_t ino;
+	bool exec, deleted;
+	char *path;			/* owned; "" for anonymous memory; "[vdso]", "[anon:...]" as given */
+	void *user;			/* the owner's annotation, moved along, never freed here */
+};
+
+struct xp_maps {
+	XP_VEC(struct xp_mapping) list;
+};
+
+void xp_maps_release(struct xp_maps *m);
+/* Parses the text of a maps file; lines that are malformed give -EINVAL with the line's number. */
+int xp_maps_parse(struct xp_maps *m, const char *text, size_t len, struct xp_err *err);
+/* Replaces the list by /proc/PID/maps. */
+int xp_maps_read(struct xp_maps *m, pid_t pid, struct xp_err *err);
+/*
+ * Adds one mapping (path copied), cutting what it covers; the pieces that stay keep their user
+ * pointer. 0, -EINVAL when start >= end, -ENOMEM.
+ */
+int xp_maps_add(struct xp_maps *m, const struct xp_mapping *new);
+/* The mapping around an address, or NULL. */
+struct xp_mapping *xp_maps_find(const struct xp_maps *m, uint64_t addr);
+/* Copies all of src (paths too) into the empty dst: fork. 0 or -ENOMEM. */
+int xp_maps_copy(struct xp_maps *dst, const struct xp_maps *src);
+
+#endif
