@@ -23,7 +23,10 @@ int xp_spans_init(struct xp_spans *s, uint32_t size, uint32_t boundary);	/* 0 or
 void xp_spans_release(struct xp_spans *s);
 /* Takes count (> 0) indexes; their first in *first. 0, -ENOSPC or -ENOMEM. */
 int xp_spans_take(struct xp_spans *s, uint32_t count, uint32_t *first);
-/* Gives back a range that was taken (whole). 0 or -ENOMEM, then the range stays used. */
+/*
+ * Gives back a range that was taken (whole). 0, -ENOMEM, then the range stays used, or -EINVAL when
+ * part of it is free already or outside.
+ */
 int xp_spans_give(struct xp_spans *s, uint32_t first, uint32_t count);
 
 #endif

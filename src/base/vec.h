@@ -13,6 +13,7 @@
 #define XP_BASE_VEC_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #define XP_VEC(type) struct { type *v; size_t n, cap; }
 #define XP_VEC_INIT { NULL, 0, 0 }
