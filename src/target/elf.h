@@ -2,10 +2,12 @@
 /*
  * One ELF image, opened for reading: a file, or memory such as the vdso.
  *
- * The bytes are mapped privately and read with bounds checks; libelf is opened on the same bytes for
- * sections and symbols. A file that is truncated under the reader is an I/O error, not a crash:
- * regular files are read into memory, up to XP_ELF_SIZE_MAX, only where they are small; larger ones
- * are mapped and SIGBUS is avoided by checking the size before each section is used.
+ * A regular file of up to XP_ELF_COPY_MAX bytes is read whole into memory (libc.so.6: 0.2 ms): it may
+ * be cut short or written to while it is read without any harm. A larger one is mapped privately,
+ * because a copy of a browser or a compiler costs too much memory; what remains is that cutting such
+ * a file short in place (not replacing it, which is what linkers and package managers do) raises
+ * SIGBUS here, as it does in the programs that run it. Every access is checked against the size at
+ * opening. libelf is opened over the same bytes, for libdw.
  */
 #ifndef XP_TARGET_ELF_H
 #define XP_TARGET_ELF_H
@@ -18,8 +20,10 @@
 #include "base/err.h"
 
 #define XP_BUILD_ID_MAX 64
+#define XP_ELF_COPY_MAX (16u << 20)
+#define XP_ELF_PHNUM_MAX 1024		/* real files have about 12 */
 
-struct xp_segment {		/* a PT_LOAD */
+struct xp_segment {		/* a PT_LOAD; offset + filesz lies inside the image */
 	uint64_t offset, filesz, vaddr, memsz;
 	bool exec;
 };
@@ -27,8 +31,7 @@ struct xp_segment {		/* a PT_LOAD */
 struct xp_elf {
 	const uint8_t *data;
 	size_t size;
-	bool mapped;		/* data is to be unmapped (else freed when owned) */
-	bool owned;
+	bool mapped;		/* data is to be unmapped, not freed */
 	Elf *elf;
 	uint16_t machine, type;	/* EM_*, ET_* */
 	uint64_t entry;		/* e_entry, 0 when none */
@@ -39,8 +42,9 @@ struct xp_elf {
 };
 
 /*
- * Opens an image. The fd stays the caller's and may be closed at once. Only ELFCLASS64 little-endian
- * is accepted: -ENOEXEC with a reason otherwise. *elf is NULL on failure.
+ * Opens an image. The fd stays the caller's (its offset is not moved) and may be closed at once. Only
+ * regular files with ELFCLASS64, little-endian, at most XP_ELF_PHNUM_MAX program headers are accepted:
+ * -ENOEXEC with a reason otherwise. *elf is NULL on failure.
  */
 int xp_elf_open_fd(struct xp_elf **elf, int fd, struct xp_err *err);
 int xp_elf_open_path(struct xp_elf **elf, const char *path, struct xp_err *err);
@@ -57,8 +61,14 @@ struct xp_section {
 	const uint8_t *data;	/* inside the image, or NULL for SHT_NOBITS */
 	size_t size;
 	uint64_t addr;
+	uint32_t type;		/* SHT_*; 0 for a view that is no section */
+	uint64_t flags;		/* SHF_* */
 };
 
+/* Number of section headers, 0 when there is no usable table; and one of them by index. */
+size_t xp_elf_section_count(const struct xp_elf *elf);
+bool xp_elf_section_at(const struct xp_elf *elf, size_t index, const char **name,
+		       struct xp_section *out);
 /* A section by name, bounds checked, not decompressed; false when absent or damaged. */
 bool xp_elf_section(const struct xp_elf *elf, const char *name, struct xp_section *out);
 /* PT_GNU_EH_FRAME as a section-like view; false when absent or damaged. */
