@@ -29,6 +29,8 @@ enum xp_end {
 	XP_END_BAD_RULE,	/* unwind information that rows cannot hold, or a register not known here */
 	XP_END_READ,		/* the stack could not be read */
 	XP_END_EXITING,		/* the task has no address space any more */
+	XP_END_32BIT,		/* 32-bit code */
+	XP_END_BACKWARDS,	/* the caller's frame would lie below this one: damaged stack */
 	XP_END_REASONS
 };
 
@@ -41,8 +43,21 @@ enum xp_raw_flags {
 
 #define XP_KERNEL_FRAMES_MAX 127	/* kernel.perf_event_max_stack as kernels ship it */
 #define XP_NATIVE_FRAMES_MAX 1536
-#define XP_TAIL_FRAMES_PER_PROGRAM 8
+#define XP_TAIL_FRAMES 16		/* native frames walked by one program of the tail-call variant */
+#define XP_TAIL_CALLS 16		/* of the kernel's 33, what native frames may use */
 #define XP_SAMPLE_WORDS 4096		/* power of two: the payload in 64-bit words, all parts together */
+
+/* What a ring record is: its first word. */
+enum xp_raw_kind {
+	XP_RAW_SAMPLE = 1,
+	XP_RAW_EXIT,			/* struct xp_raw_exit: the last thread of a target has gone */
+};
+
+struct xp_raw_exit {
+	__u32 kind;
+	__u32 pid;
+	__u64 time;
+};
 
 /* A native frame in the payload. */
 struct xp_raw_frame {
@@ -56,9 +71,11 @@ enum xp_raw_frame_flags {
 };
 
 struct xp_raw_sample {
+	__u32 kind;			/* XP_RAW_SAMPLE */
+	__u32 cpu;
 	__u64 time;			/* CLOCK_MONOTONIC, ns */
 	__u32 pid, tid;
-	__u32 cpu;
+	__u32 generation;		/* of the process's ranges that were used */
 	__u16 nkernel;			/* 64-bit words, leaf first */
 	__u16 nnative;			/* struct xp_raw_frame each, leaf first */
 	__u8 end;			/* enum xp_end */
@@ -73,7 +90,7 @@ _Static_assert(sizeof(struct xp_raw_sample) == 40, "shared by two compilers");
 enum xp_counter {
 	XP_COUNT_SAMPLES,		/* ticks that hit a target */
 	XP_COUNT_LOST,			/* samples for which the ring had no room */
-	XP_COUNT_FRAMES,		/* native frames walked */
+	XP_COUNT_UNTRACKED,		/* children for which the process table had no room */
 	XP_COUNTERS
 };
 

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Native frames: one step per frame by the compact rows of unwind.h, by the frame pointer where a
+ * mapping has none. Every end has a reason; a pc that leads nowhere is not pushed.
+ *
+ * The same step runs in two programs: one bpf_loop() from Linux 5.17 on, and a chain of tail calls
+ * before. User space loads one of them and puts it into the program array.
+ */
+#include "xbpf.h"
+
+#define ROW_STEPS 14		/* XP_PAGE_ROWS_MAX rows */
+#define RANGE_STEPS 15		/* 32,767 mappings */
+#define FP_FRAME_MAX (1 << 20)	/* bytes; a larger frame is taken for a register that is no frame pointer */
+
+/* Makes w->range the mapping around pc; false when there is none. */
+static __always_inline int find_range(struct xp_walk *w, __u64 pc)
+{
+	__u32 first = w->proc.first, lo = first, hi = first + w->proc.count;
+	const struct xp_range *r;
+
+	if (pc >= w->range.start && pc < w->range.end)
+		return 1;
+	for (int i = 0; i < RANGE_STEPS; i++) {
+		__u32 mid = lo + ((hi - lo) >> 1);
+
+		if (lo >= hi)
+			break;
+		r = xp_range(mid);
+		if (!r)
+			return 0;
+		if (r->start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == first)
+		return 0;
+	r = xp_range(lo - 1);
+	if (!r || pc < r->start || pc >= r->end)
+		return 0;
+	w->range = *r;
+	return 1;
+}
+
+/* The rule in force at a pc inside w->range, or NULL when nothing is known about it. */
+static __always_inline const struct xp_rule *find_rule(const struct xp_walk *w, __u64 pc)
+{
+	__u64 vaddr = pc - w->range.bias;
+	__u64 n = vaddr >> XP_PAGE_SHIFT;
+	const struct xp_page *page;
+	const struct xp_block *block;
+	__u32 key, lo, hi, first;
+
+	if (n >= w->range.npages)
+		return 0;
+	page = xp_page(w->range.page + (__u32)n);
+	if (!page)
+		return 0;
+	first = lo = page->first;
+	hi = first + page->count;
+	block = xp_block(first >> XP_BLOCK_SHIFT);
+	if (!block)
+		return 0;
+	key = XP_ROW(vaddr, 0xffff);
+#pragma unroll
+	for (int i = 0; i < ROW_STEPS; i++) {
+		if (lo < hi) {
+			__u32 mid = (lo + hi) >> 1;
+
+			if (block->rows[mid & (XP_BLOCK_ROWS - 1)] <= key)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+	}
+	if (lo == first)
+		return 0;
+	return xp_rule(block->rows[(lo - 1) & (XP_BLOCK_ROWS - 1)] & 0xffff);
+}
+
+/* A register by DWARF number, where it is known. */
+static __always_inline int read_reg(const struct xp_walk *w, __u32 reg, __u64 *value)
+{
+	for (int i = 0; i < XP_SAVED_N; i++) {
+		if (xp_saved_dwarf(i) != reg)
+			continue;
+		if (w->saved_lost & (1 << i))
+			return -1;
+		if (w->saved_at[i])
+			return xp_read_user(value, 8, w->saved_at[i]);
+	}
+	if (reg >= XP_DWARF_REGS || reg == XP_DWARF_SP || !w->all_regs)
+		return -1;
+	if (w->gregs)
+		return xp_read_user(value, 8, w->gregs + 8 * xp_place(XP_PLACES_IN_GREGS, reg));
+	*value = ((const __u64 *)&w->regs)[xp_place(XP_PLACES_IN_REGS, reg)];
+	return 0;
+}
+
+static __always_inline int stop(struct xp_walk *w, enum xp_end reason)
+{
+	w->sample.end = reason;
+	return 1;
+}
+
+/* Appends a frame; the caller has checked that there is room. Its second word is set by set_cfa(). */
+static __always_inline void push_frame(struct xp_walk *w, __u64 pc)
+{
+	__u32 at = w->words;
+
+	w->payload[at & (XP_SAMPLE_WORDS - 1)] = pc;
+	w->payload[(at + 1) & (XP_SAMPLE_WORDS - 1)] = 0;
+	w->words = at + 2;
+	w->frames++;
+}
+
+static __always_inline void set_cfa(struct xp_walk *w, __u64 cfa, __u64 flags)
+{
+	w->payload[(w->words - 1) & (XP_SAMPLE_WORDS - 1)] =
+		(cfa & 0xffffffffffffULL) | (flags << 48);
+}
+
+/* Out of code without rows: the frame pointer, when it looks like one. */
+static __always_inline int step_fp(struct xp_walk *w)
+{
+	__u64 fp = w->fp, pair[2];
+
+	if (!w->fp_known)
+		return stop(w, XP_END_NO_ROWS);
+	if (!fp)
+		return stop(w, XP_END_FP_ZERO);
+	if (fp < w->sp || fp - w->sp > FP_FRAME_MAX || (fp & 7))
+		return stop(w, XP_END_NO_ROWS);
+	if (xp_read_user(pair, sizeof(pair), fp))
+		return stop(w, XP_END_READ);
+	set_cfa(w, fp + 16, XP_FRAME_BY_FP);
+	w->sample.flags |= XP_RAW_USED_FP;
+	if (!pair[1])
+		return stop(w, XP_END_FP_ZERO);
+	w->sp = fp + 16;
+	w->fp = pair[0];
+	w->pc = pair[1];
+	w->exact = w->all_regs = 0;
+	/* Code that keeps a frame pointer still uses these registers as it likes. */
+	w->saved_lost = (1 << XP_SAVED_N) - 1;
+	return 0;
+}
+
+/* Over a signal trampoline: the kernel has saved every register of the interrupted code. */
+static __always_inline int step_signal(struct xp_walk *w)
+{
+	__u64 gregs = w->sp + XP_GREGS_OFFSET;
+	__u64 span[XP_GREGS_SPAN];
+
+	if (xp_read_user(span, sizeof(span), w->sp + XP_GREGS_SPAN_AT))
+		return stop(w, XP_END_READ);
+	set_cfa(w, w->sp, XP_FRAME_SIGNAL);
+	for (int i = 0; i < XP_SAVED_N; i++)
+		w->saved_at[i] = gregs + 8 * xp_place(XP_PLACES_IN_GREGS, xp_saved_dwarf(i));
+	w->saved_lost = 0;
+	w->gregs = gregs;
+	w->fp = span[0];
+	w->sp = span[5];
+	w->pc = span[6];
+	w->fp_known = w->exact = w->all_regs = 1;
+	return 0;
+}
+
+/* The canonical frame address by a rule; false with the end's reason set. */
+static __always_inline int find_cfa(struct xp_walk *w, const struct xp_rule *rule, __u64 *cfa)
+{
+	__u8 kind = rule->kind;
+	__u64 at;
+
+	if (kind == XP_RULE_SP) {
+		*cfa = w->sp + rule->cfa_off;
+		return 1;
+	}
+	if ((kind == XP_RULE_FP || kind == XP_RULE_DEREF_FP) && !w->fp_known)
+		return !stop(w, XP_END_BAD_RULE);
+	switch (kind) {
+	case XP_RULE_FP:
+		*cfa = w->fp + rule->cfa_off;
+		return 1;
+	case XP_RULE_PLT:
+		*cfa = w->sp + 8 + ((w->pc & 15) >= (__u32)rule->cfa_off ? 8 : 0);
+		return 1;
+	case XP_RULE_DEREF_FP:
+	case XP_RULE_DEREF_SP:
+		at = (kind == XP_RULE_DEREF_FP ? w->fp : w->sp) + rule->cfa_off;
+		if (xp_read_user(cfa, 8, at))
+			return !stop(w, XP_END_READ);
+		return 1;
+	case XP_RULE_REG:
+		if (read_reg(w, rule->reg, &at))
+			return !stop(w, XP_END_BAD_RULE);
+		*cfa = at + rule->cfa_off;
+		return 1;
+	default:
+		return !stop(w, XP_END_BAD_RULE);
+	}
+}
+
+/* Where the caller's rbx and r12 to r15 are; read only when somebody asks. */
+static __always_inline void note_saved(struct xp_walk *w, const struct xp_rule *rule, __u64 cfa)
+{
+	for (int i = 0; i < XP_SAVED_N; i++) {
+		__u8 slot = rule->save[i];
+
+		if (!slot)
+			continue;
+		if (slot == XP_SAVE_LOST) {
+			w->saved_lost |= 1 << i;
+			continue;
+		}
+		w->saved_at[i] = cfa - 8 * (__u64)slot;
+		w->saved_lost &= ~(1 << i);
+	}
+}
+
+/* To the caller by a rule of one of the ordinary kinds. */
+static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *rule)
+{
+	__s16 fp_off = rule->fp_off;
+	__u64 cfa, pair[2];
+
+	if (!find_cfa(w, rule, &cfa))
+		return 1;
+	if (cfa <= w->sp)
+		return stop(w, XP_END_BACKWARDS);
+	set_cfa(w, cfa, 0);
+	if (rule->ra == 1 && fp_off == -16) {
+		/* The two lie side by side after `push %rbp`: one read instead of two. */
+		if (xp_read_user(pair, sizeof(pair), cfa - 16))
+			return stop(w, XP_END_READ);
+		w->fp = pair[0];
+		w->fp_known = 1;
+	} else {
+		if (xp_read_user(&pair[1], 8, cfa - 8 * (__u64)rule->ra))
+			return stop(w, XP_END_READ);
+		if (fp_off == XP_FP_LOST) {
+			w->fp_known = 0;
+		} else if (fp_off != XP_FP_SAME) {
+			if (xp_read_user(&w->fp, 8, cfa + fp_off))
+				return stop(w, XP_END_READ);
+			w->fp_known = 1;
+		}
+	}
+	note_saved(w, rule, cfa);
+	w->pc = pair[1];
+	w->sp = cfa;
+	w->exact = w->all_regs = 0;
+	if (!w->pc)
+		return stop(w, XP_END_FIBER);
+	return 0;
+}
+
+/* One frame: pushes w->pc and goes to its caller. Returns 1 when the stack has ended. */
+static __always_inline int step(struct xp_walk *w)
+{
+	__u64 lookup = w->pc - !w->exact;
+	const struct xp_rule *rule;
+
+	if (w->frames >= XP_NATIVE_FRAMES_MAX)
+		return stop(w, XP_END_TOO_DEEP);
+	if (!find_range(w, lookup)) {
+		if (!w->frames)
+			push_frame(w, w->pc);
+		return stop(w, w->proc.count ? XP_END_NO_MAPPING : XP_END_NO_PROCESS);
+	}
+	push_frame(w, w->pc);
+	if (w->range.flags & XP_RANGE_PENDING)
+		return stop(w, XP_END_PENDING);
+	rule = find_rule(w, lookup);
+	if (!rule || rule->kind == XP_RULE_NONE)
+		return step_fp(w);
+	if (rule->kind == XP_RULE_END)
+		return stop(w, XP_END_OUTERMOST);
+	if (rule->kind == XP_RULE_SIGNAL)
+		return step_signal(w);
+	return step_rule(w, rule);
+}
+
+#ifdef __bpf__
+
+static long loop_step(__u32 i, struct xp_walk **w)
+{
+	return step(*w);
+}
+
+SEC("perf_event")
+int xp_native_loop(void *ctx)
+{
+	struct xp_walk *w = xp_walk();
+
+	if (!w)
+		return 0;
+	bpf_loop(XP_NATIVE_FRAMES_MAX + 1, loop_step, &w, 0);
+	bpf_tail_call(ctx, &stages, XP_STAGE_FINISH);
+	xp_count(XP_COUNT_LOST);
+	return 0;
+}
+
+SEC("perf_event")
+int xp_native_tail(void *ctx)
+{
+	struct xp_walk *w = xp_walk();
+
+	if (!w)
+		return 0;
+	for (int i = 0; i < XP_TAIL_FRAMES; i++) {
+		if (step(w))
+			goto finish;
+	}
+	if (++w->tail_calls < XP_TAIL_CALLS)
+		bpf_tail_call(ctx, &stages, XP_STAGE_NATIVE);
+	stop(w, XP_END_TAIL_CALLS);
+finish:
+	bpf_tail_call(ctx, &stages, XP_STAGE_FINISH);
+	xp_count(XP_COUNT_LOST);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
+
+#else
+
+/* For the tests: the whole walk. */
+void xp_native_walk(struct xp_walk *w);
+void xp_native_walk(struct xp_walk *w)
+{
+	while (!step(w))
+		;
+}
+
+#endif
