@@ -22,10 +22,10 @@ enum xp_opt_type {
 	XP_OPT_STRING,		/* dest: const char ** */
 	XP_OPT_UINT,		/* dest: unsigned *, within [min, max] */
 	XP_OPT_DURATION,	/* dest: uint64_t * in ns: 10, 1.5, 10s, 2m, 1h, 500ms */
-	XP_OPT_FREQUENCY,	/* dest: unsigned *: 99, 1k, "max"; within [min, max] */
+	XP_OPT_FREQUENCY,	/* dest: unsigned *: 99, 1k; "max": what the kernel takes; in [min, max] */
 	XP_OPT_PIDS,		/* dest: struct xp_opt_pids *: comma list of decimal pids; repeatable */
 	XP_OPT_CHOICE,		/* dest: int *: index into choices */
-	XP_OPT_IGNORED,		/* accepted for the fingers' sake, does nothing */
+	XP_OPT_IGNORED,		/* accepted for the fingers' sake, does nothing; has a value if arg is set */
 	XP_OPT_END,
 };
 
@@ -54,13 +54,18 @@ struct xp_opt {
 /*
  * Parses argv[1..]. Returns the index of the first operand (argc when none), or a negative errno
  * with err set (status XP_EXIT_USAGE). *dashes (may be NULL) tells whether "--" ended the options.
- * -h and --help are recognised everywhere and reported by *help.
+ * -h and --help are recognised among the options of every table, end the parsing and are reported
+ * by *help. Values point into argv; the caller frees pids.v.
  */
 int xp_opt_parse(const struct xp_opt *opts, int argc, char **argv, bool *help, bool *dashes,
 		 struct xp_err *err);
 /* The aligned option lines of --help. */
 void xp_opt_help(const struct xp_opt *opts, FILE *out);
-/* One line per visible option for completion scripts: "--name[=]\t<complete kind or choices>\thelp". */
+/*
+ * One line per spelling of each visible option, for completion scripts and the check of the man
+ * pages: "--name=\tKIND\thelp" ("=" when it takes a value) or "-n\tKIND\thelp". KIND is none, flag
+ * (also spelled --no-name), value, file, data (a sample file), pid, or "=" and the choices with commas.
+ */
 void xp_opt_list(const struct xp_opt *opts, FILE *out);
 
 #endif
