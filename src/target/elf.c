@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Reading ELF images with every offset checked (System V ABI, chapters 4 and 5; glibc's <elf.h>).
  *

@@ -3,7 +3,8 @@
  * The mappings of a process: /proc/PID/maps read and kept in step with the kernel's mmap events.
  *
  * A sorted list without overlap; a new mapping cuts or replaces what was there, as mmap(2) with
- * MAP_FIXED does. Paths are unescaped (\012), " (deleted)" is stripped and remembered.
+ * MAP_FIXED does. Paths are unescaped (\012), " (deleted)" is stripped and remembered (a file whose
+ * own name ends so cannot be told apart: whoever opens it compares the inode).
  */
 #ifndef XP_TARGET_MAPS_H
 #define XP_TARGET_MAPS_H
@@ -25,14 +26,20 @@ struct xp_mapping {
 	void *user;			/* the owner's annotation, moved along, never freed here */
 };
 
+#define XP_MAPS_TEXT_MAX (64u << 20)	/* bytes of a maps file that are read; more gives -EFBIG */
+
 struct xp_maps {
 	XP_VEC(struct xp_mapping) list;
 };
 
 void xp_maps_release(struct xp_maps *m);
-/* Parses the text of a maps file; lines that are malformed give -EINVAL with the line's number. */
+/*
+ * Replaces the list by the text of a maps file; the old annotations are the owner's to have dealt
+ * with. A line that is malformed or not above the one before gives -EINVAL with its number, and the
+ * list is as it was.
+ */
 int xp_maps_parse(struct xp_maps *m, const char *text, size_t len, struct xp_err *err);
-/* Replaces the list by /proc/PID/maps. */
+/* The same with /proc/PID/maps; -ESRCH when there is no such process. Empty for a zombie. */
 int xp_maps_read(struct xp_maps *m, pid_t pid, struct xp_err *err);
 /*
  * Adds one mapping (path copied), cutting what it covers; the pieces that stay keep their user
