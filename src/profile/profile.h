@@ -89,7 +89,7 @@ int xp_profile_add_dso(struct xp_profile *p, const struct xp_dso_entry *d, uint3
 int xp_profile_add_frame(struct xp_profile *p, const struct xp_frame *f, uint32_t *id);
 int xp_profile_add_stack(struct xp_profile *p, uint32_t parent, uint32_t frame, uint32_t *id);
 int xp_profile_add_thread(struct xp_profile *p, const struct xp_thread *t, uint32_t *id);
-int xp_profile_add_sample(struct xp_profile *p, const struct xp_sample *s);
+int xp_profile_add_sample(struct xp_profile *p, const struct xp_sample *s);	/* weight 0: -EINVAL */
 /* Last value wins; keys and values are NUL-terminated text. */
 int xp_profile_set_meta(struct xp_profile *p, const char *key, const char *value);
 const char *xp_profile_meta(const struct xp_profile *p, const char *key);	/* NULL: not there */
