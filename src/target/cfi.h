@@ -6,7 +6,11 @@
  * chapter on .eh_frame; LSB core, "Exception Frames") and keeps for each pc where the CFA is, where
  * the return address, the frame pointer, rbx and r12 to r15 were saved: what bpf/unwind.h holds.
  * Rows are ELF virtual addresses, sorted, neighbours differ. Gaps between functions get
- * XP_RULE_NONE; gaps up to 16 bytes (padding) belong to the function before.
+ * XP_RULE_NONE; gaps up to 16 bytes (padding) belong to the function before. Of FDEs that overlap the
+ * one that starts first is kept; FDEs at address 0 (discarded by the linker) are left out.
+ *
+ * A rule that does not name a place (XP_RULE_NONE, SIGNAL, END, BAD) is zero but for its kind. A
+ * saved register that rows cannot express is XP_FP_LOST or XP_SAVE_LOST, never "unchanged".
  */
 #ifndef XP_TARGET_CFI_H
 #define XP_TARGET_CFI_H
@@ -33,17 +37,22 @@ struct xp_cfi {
 	XP_VEC(struct xp_rule) rules;		/* distinct */
 	XP_VEC(struct xp_cfi_func) funcs;	/* sorted by start, not overlapping */
 	size_t nfdes;				/* read */
-	size_t bad_fdes;			/* malformed or overlapping, left out */
+	size_t bad_fdes;			/* malformed, overlapping or beyond the limit, left out */
 	size_t bad_rows;			/* rows with XP_RULE_BAD */
 	const char *source;			/* ".eh_frame", or NULL when there was nothing to read */
 };
 
 /*
  * Builds the rows of an image. Malformed FDEs are left out and counted. An image without .eh_frame
- * gives an empty table, not an error. -EINVAL when the section itself cannot be read, -ENOMEM.
- * Work is bounded by the section's size: rows <= 4 million, instructions are linear in bytes.
+ * gives an empty table, not an error, and so does one of a machine other than x86-64. -EINVAL when
+ * the section itself cannot be read, -ENOMEM; then the table is empty as well. The table keeps no
+ * pointers into the image. Work is bounded by the section's size: rows <= 4 million, instructions
+ * are linear in bytes.
  */
 int xp_cfi_build(struct xp_cfi *cfi, const struct xp_elf *elf, struct xp_err *err);
+/* The same for the bytes of an .eh_frame section; of *section data, size and addr are used. */
+int xp_cfi_build_section(struct xp_cfi *cfi, uint16_t machine, const struct xp_section *section,
+			 struct xp_err *err);
 void xp_cfi_release(struct xp_cfi *cfi);
 
 /* The rule in force at an address, or NULL before the first row. */

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From the state that call frame instructions lead to, to the rule that a row can hold; and what
+ * that needs to know about each architecture.
+ */
+#include "target/cfi_impl.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <string.h>
+
+#define SLOT_SIZE 8
+#define RA_SLOT_MAX 255
+#define SAVE_SLOT_MAX (XP_SAVE_LOST - 1)
+
+/*
+ * What binutils writes for .plt (bfd/elfxx-x86.c): rsp + 8, and 8 more from the entry's push on,
+ * which ends at byte 11 of an entry, or 10 with indirect branch tracking.
+ */
+static const uint8_t x86_64_plt[] = {
+	DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge,
+	DW_OP_lit3, DW_OP_shl, DW_OP_plus,
+};
+
+/* Register numbers: System V ABI, AMD64 supplement, figure 3.36. */
+static const struct xp_cfi_arch arches[] = {
+	{
+		.machine = EM_X86_64,
+		.sp = 7,
+		.fp = 6,
+		.saved = { [XP_SAVED_RBX] = 3, [XP_SAVED_R12] = 12, [XP_SAVED_R13] = 13,
+			   [XP_SAVED_R14] = 14, [XP_SAVED_R15] = 15 },
+		.plt = x86_64_plt,
+		.plt_len = sizeof(x86_64_plt),
+		.plt_limit = 6,
+	},
+};
+
+const struct xp_cfi_arch *xp_cfi_arch_of(uint16_t machine)
+{
+	for (size_t i = 0; i < sizeof(arches) / sizeof(*arches); i++) {
+		if (arches[i].machine == machine)
+			return &arches[i];
+	}
+	return NULL;
+}
+
+/* n for a place at CFA - 8 * n, or 0 when there is no such n up to max. */
+static unsigned slot_of(struct xp_cfi_place place, unsigned max)
+{
+	if (place.how != XP_CFI_SLOT || place.off >= 0 || place.off % SLOT_SIZE ||
+	    place.off < -(int32_t)max * SLOT_SIZE)
+		return 0;
+	return (unsigned)(-place.off / SLOT_SIZE);
+}
+
+/* The limit in a PLT's expression, or -1 when it is another expression. */
+static int plt_limit(const struct xp_cfi_arch *arch, const struct xp_cfi_state *s)
+{
+	size_t at = arch->plt_limit;
+
+	if (!arch->plt || s->expr_len != arch->plt_len || memcmp(s->expr, arch->plt, at) ||
+	    memcmp(s->expr + at + 1, arch->plt + at + 1, arch->plt_len - at - 1))
+		return -1;
+	if (s->expr[at] < DW_OP_lit0 || s->expr[at] > DW_OP_lit31)
+		return -1;
+	return s->expr[at] - DW_OP_lit0;
+}
+
+/* DW_OP_breg<reg> <off>, DW_OP_deref; false for any other expression. */
+static bool deref_of(const struct xp_cfi_state *s, uint8_t reg, int64_t *off)
+{
+	struct xp_cur c = xp_cur_of(s->expr, s->expr_len);
+
+	if (xp_cur_u8(&c) != DW_OP_breg0 + reg)
+		return false;
+	*off = xp_cur_sleb(&c);
+	return xp_cur_u8(&c) == DW_OP_deref && !c.bad && !xp_cur_left(&c);
+}
+
+static enum xp_rule_kind expression_cfa(const struct xp_cfi_arch *arch,
+					const struct xp_cfi_state *s, int64_t *off)
+{
+	int limit = plt_limit(arch, s);
+
+	if (limit >= 0) {
+		*off = limit;
+		return XP_RULE_PLT;
+	}
+	if (deref_of(s, arch->fp, off))
+		return XP_RULE_DEREF_FP;
+	if (deref_of(s, arch->sp, off))
+		return XP_RULE_DEREF_SP;
+	return XP_RULE_BAD;
+}
+
+/* Sets kind, reg and cfa_off; false when the CFA does not fit. */
+static bool set_cfa(struct xp_rule *rule, const struct xp_cfi_arch *arch,
+		    const struct xp_cfi_state *s)
+{
+	int64_t off = s->off;
+
+	if (s->base == XP_CFA_NONE)
+		return false;
+	if (s->base == XP_CFA_EXPRESSION) {
+		rule->kind = expression_cfa(arch, s, &off);
+	} else if (s->reg == arch->sp) {
+		rule->kind = XP_RULE_SP;
+	} else if (s->reg == arch->fp) {
+		rule->kind = XP_RULE_FP;
+	} else if (s->reg <= UINT8_MAX) {
+		rule->kind = XP_RULE_REG;
+		rule->reg = (uint8_t)s->reg;
+	} else {
+		return false;
+	}
+	rule->cfa_off = (int32_t)off;
+	return rule->kind != XP_RULE_BAD && off == (int32_t)off;
+}
+
+static int16_t fp_place(struct xp_cfi_place place)
+{
+	if (place.how == XP_CFI_UNSPECIFIED)
+		return XP_FP_SAME;
+	if (place.how != XP_CFI_SLOT || place.off < INT16_MIN || place.off >= XP_FP_LOST)
+		return XP_FP_LOST;
+	return (int16_t)place.off;
+}
+
+static uint8_t save_place(struct xp_cfi_place place)
+{
+	unsigned slot = slot_of(place, SAVE_SLOT_MAX);
+
+	if (place.how == XP_CFI_UNSPECIFIED)
+		return 0;
+	return slot ? (uint8_t)slot : XP_SAVE_LOST;
+}
+
+struct xp_rule xp_cfi_rule(const struct xp_cfi_arch *arch, const struct xp_cfi_cie *cie,
+			   const struct xp_cfi_state *s)
+{
+	unsigned ra = slot_of(s->place[XP_CFI_RA], RA_SLOT_MAX);
+	struct xp_rule rule = { .ra = (uint8_t)ra };
+
+	if (s->place[XP_CFI_RA].how == XP_CFI_UNDEFINED)
+		return (struct xp_rule){ .kind = XP_RULE_END };
+	/*
+	 * The kernel's signal frame is described by expressions. Code that only borrows the 'S' to
+	 * say that its caller's pc is exact has ordinary places and is unwound by them.
+	 */
+	if (cie->signal && (s->base == XP_CFA_EXPRESSION || !ra))
+		return (struct xp_rule){ .kind = XP_RULE_SIGNAL };
+	if (!ra || s->place[XP_CFI_SP].how != XP_CFI_UNSPECIFIED || !set_cfa(&rule, arch, s))
+		return (struct xp_rule){ .kind = XP_RULE_BAD };
+	rule.fp_off = fp_place(s->place[XP_CFI_FP]);
+	for (unsigned i = 0; i < XP_SAVED_N; i++)
+		rule.save[i] = save_place(s->place[XP_CFI_SAVED + i]);
+	return rule;
+}
