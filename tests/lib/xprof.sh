@@ -37,7 +37,7 @@ folded()
 
 samples()
 {
-	awk "$folded_awk"' '"${1:-//}"' { split_line($0); n += count } END { print n + 0 }' "$stacks"
+	awk "$folded_awk"' '"${1:-1}"' { split_line($0); n += count } END { print n + 0 }' "$stacks"
 }
 
 with_frame()
@@ -67,7 +67,7 @@ truncated_reasons()
 {
 	awk "$folded_awk"' {
 		split_line($0)
-		if (match($0, /\[truncated: [^\]]*\]/))
+		if (match($0, /\[truncated: [^]]*\]/))
 			n[substr($0, RSTART, RLENGTH)] += count
 	} END { for (r in n) print n[r], r }' "$stacks"
 }

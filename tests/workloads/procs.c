@@ -4,7 +4,8 @@
  *
  * usage: procs fork N SECONDS    N children at once, child i spends SECONDS in child_work_i (N <= 4)
  *        procs prefork SECONDS   4 children, each replaced after 0.3 s of CPU time; parent waits
- *        procs orphan SECONDS    the parent ends at once, a child spends SECONDS in child_work_0
+ *        procs orphan SECONDS    the parent sleeps 1 s, forks and ends; the child spends SECONDS
+ *                                in child_work_0
  *        procs vfork N           N times vfork, exec of "procs spin 0.02"
  *        procs exec SECONDS      spends SECONDS in before_exec, then execs "procs spin SECONDS"
  *        procs spin SECONDS      spends SECONDS in after_exec
@@ -113,6 +114,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "prefork")) {
 		return prefork(seconds);
 	} else if (!strcmp(mode, "orphan")) {
+		sleep(1);
 		start_child(0, seconds);
 	} else if (!strcmp(mode, "vfork")) {
 		return vforks(atoi(argv[2]));

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Stacks reach their outermost function: at least 99.5 % of them for every way a program can be built,
+# every shape of frame and every kind of leaf; and a whole stack has exactly the frames it had.
+
+. "$(dirname "$0")/../lib/xprof.sh"
+need_bpf
+need_workloads
+
+# whole PROGRAM ARGUMENT...: attaches to the running program for a second
+whole()
+{
+	local label="$*"
+	need_variant "$1" || return 0
+	local program=$WORKLOADS/$1
+	shift
+	spawn "$program" "$@" >/dev/null
+	record "$tmp/data" -F 999 -d 1 -p $spawned
+	kill -KILL $spawned
+	is "$status" 0 "$label: status" || diag "$err"
+	folded "$tmp/data"
+	complete_enough "$label"
+}
+
+# roots NAME: every whole stack starts with this function
+roots()
+{
+	local other
+	other=$(awk -v want="$1" -F ';' '!/\[truncated: / && $2 != want { print $2 }' "$stacks" |
+		sort | uniq -c | head -5)
+	is "$other" "" "$label_of_roots: every whole stack starts at $1"
+}
+
+# exact_depth N: in every whole stack that ends in the leaf function, N frames are of the recursion
+exact_depth()
+{
+	local wrong
+	wrong=$(awk -F ';' -v want="$1" '
+		/\[truncated: / || !/;leaf_burn [0-9]+$/ { next }
+		{
+			seen++; n = 0
+			for (i = 2; i <= NF; i++)
+				n += $i ~ /^step_/
+			if (n != want)
+				print n " frames of step_*"
+		}
+		END { if (!seen) print "no stack in leaf_burn" }' "$stacks" | sort | uniq -c | head -5)
+	is "$wrong" "" "depth $1: exactly so many frames"
+}
+
+for v in gcc-O0 gcc-O1 gcc-O2 gcc-O3 clang-O0 clang-O1 clang-O2 clang-O3 omit-fp fp static static-pie \
+	no-pie no-plt lazy avx2 debug-frame stripped; do
+	whole shapes-$v mixed burn 70
+	case $v in
+	gcc-* | clang-*)
+		label_of_roots=$v
+		roots _start
+		exact_depth 70
+		;;
+	esac
+done
+for shape in alloca args big realign signal altstack thread; do
+	whole shapes-gcc-O2 $shape burn 40
+done
+for leaf in qsort vdso string syscall printf; do
+	whole shapes-gcc-O2 mixed $leaf 40
+done
+whole shapes-static mixed printf 40
+whole shapes-musl mixed qsort 40
+whole shapes-musl-static mixed string 40
+for depth in 500; do
+	whole shapes-gcc-O2 plain burn $depth
+	exact_depth $depth
+done
+whole asmmain 60
+whole cxx-gcc 60
+whole cxx-clang 60
+whole rust 60
+whole kernel 60
+whole threads many 64 60
+done_testing
