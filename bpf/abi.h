@@ -23,7 +23,6 @@ enum xp_end {
 	XP_END_TOO_DEEP,	/* more frames than the buffer holds */
 	XP_END_TAIL_CALLS,	/* more frames than the kernel's tail calls reach */
 	XP_END_NO_PROCESS,	/* no tables for this process yet */
-	XP_END_PENDING,		/* tables for this mapping are being built */
 	XP_END_NO_MAPPING,	/* pc outside every executable mapping */
 	XP_END_NO_ROWS,		/* no unwind information here and the frame pointer leads nowhere */
 	XP_END_BAD_RULE,	/* unwind information that rows cannot hold, or a register not known here */

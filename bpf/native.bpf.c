@@ -269,8 +269,6 @@ static __always_inline int step(struct xp_walk *w)
 		return stop(w, w->proc.count ? XP_END_NO_MAPPING : XP_END_NO_PROCESS);
 	}
 	push_frame(w, w->pc);
-	if (w->range.flags & XP_RANGE_PENDING)
-		return stop(w, XP_END_PENDING);
 	rule = find_rule(w, lookup);
 	if (!rule || rule->kind == XP_RULE_NONE)
 		return step_fp(w);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which processes are sampled, kept up to date where it happens: a child of a target is one from
- * its first instruction, and a new program image is never walked with the old one's tables.
+ * its first instruction. Exec needs no program here: sched_process_exec comes after the new image's
+ * mappings were announced, too late to be first; user space drops what was walked with old tables
+ * (src/collect/targets.c, generations).
  */
 #include "xbpf.h"
 #include "kernel.h"
@@ -23,16 +25,6 @@ int BPF_PROG(xp_fork, struct task_struct *parent, struct task_struct *child)
 	copy.tgid = to;
 	if (bpf_map_update_elem(&procs, &to, &copy, BPF_ANY))
 		xp_count(XP_COUNT_UNTRACKED);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(xp_exec, struct task_struct *task)
-{
-	__u32 tgid = task->tgid;
-	struct xp_proc none = { .tgid = tgid };
-
-	bpf_map_update_elem(&procs, &tgid, &none, BPF_EXIST);
 	return 0;
 }
 

@@ -64,12 +64,6 @@ struct xp_range {
 	__u64 start, end;		/* [start, end) */
 	__u64 bias;			/* pc - bias = ELF virtual address */
 	__u32 page, npages;		/* npages 0: no tables, frame pointers only */
-	__u32 flags;			/* enum xp_range_flags */
-	__u32 pad;
-};
-
-enum xp_range_flags {
-	XP_RANGE_PENDING = 1,		/* tables of this mapping are not built yet */
 };
 
 struct xp_proc {

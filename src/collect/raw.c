@@ -17,7 +17,6 @@ static const struct {
 	[XP_END_TOO_DEEP] = { "too-deep", "too deep" },
 	[XP_END_TAIL_CALLS] = { "tail-calls", "too deep for this kernel" },
 	[XP_END_NO_PROCESS] = { "no-process", "process not known yet" },
-	[XP_END_PENDING] = { "pending", "unwind tables not ready" },
 	[XP_END_NO_MAPPING] = { "no-mapping", "address outside all code" },
 	[XP_END_NO_ROWS] = { "no-rows", "no unwind information" },
 	[XP_END_BAD_RULE] = { "bad-rule", "unsupported unwind rule" },

@@ -177,6 +177,7 @@ int xp_sideband_parse(struct xp_sideband *sb, const void *record, size_t size)
 	if (!slot)
 		return -ENOMEM;
 	*slot = e;
+	slot->seq = sb->events.n;
 	return 0;
 }
 
@@ -211,7 +212,9 @@ static int by_time(const void *a, const void *b)
 {
 	const struct xp_event *x = a, *y = b;
 
-	return x->time < y->time ? -1 : x->time > y->time;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
 int xp_sideband_drain(struct xp_sideband *sb)
@@ -223,7 +226,6 @@ int xp_sideband_drain(struct xp_sideband *sb)
 	for (size_t i = 0; !r && i < sb->n; i++)
 		if (sb->rings[i].map)
 			r = drain_ring(sb, &sb->rings[i]);
-	/* glibc's qsort is a stable merge sort for arrays of this size; equal times keep their order. */
 	if (sb->events.n)
 		qsort(sb->events.v, sb->events.n, sizeof(*sb->events.v), by_time);
 	return r;

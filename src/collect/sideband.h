@@ -19,6 +19,7 @@ enum xp_event_type { XP_EVENT_MMAP, XP_EVENT_COMM, XP_EVENT_EXEC, XP_EVENT_FORK 
 struct xp_event {
 	enum xp_event_type type;
 	uint64_t time;			/* CLOCK_MONOTONIC, ns */
+	uint32_t seq;			/* keeps the order of equal times */
 	pid_t pid, tid;
 	pid_t ppid, ptid;		/* FORK: the parent's; pid == ppid: a thread */
 	uint64_t start, len, offset;	/* MMAP, executable memory only */

@@ -218,8 +218,6 @@ static void fill_range(const struct xp_tables *t, const struct xp_mapping *m, st
 	memset(range, 0, sizeof(*range));
 	range->start = m->start;
 	range->end = m->end;
-	if (dso && !table)
-		range->flags = XP_RANGE_PENDING;
 	if (!table || !table->npages || !xp_dso_bias(dso, m, &bias))
 		return;
 	range->bias = bias + table->base;
