@@ -21,13 +21,12 @@ int xp_vec_reserve_(void **v, size_t *cap, size_t need, size_t size)
 
 	if (need <= *cap)
 		return 0;
-	while (want < need) {
-		if (want > SIZE_MAX / 2)
-			return -ENOMEM;
+	if (need > PTRDIFF_MAX / 2 / size)	/* no object is that large, and doubling stays in range */
+		return -ENOMEM;
+	while (want < need)
 		want *= 2;
-	}
 	memcpy(&old, v, sizeof(old));
-	grown = reallocarray(old, want, size);
+	grown = realloc(old, want * size);
 	if (!grown)
 		return -ENOMEM;
 	memcpy(v, &grown, sizeof(grown));
