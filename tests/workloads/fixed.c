@@ -4,7 +4,7 @@
  * or, with a third argument, a fixed amount of work, for measurements of slow-down.
  *
  * usage: fixed FRAMES SECONDS            run for so much CPU time ("truth frames N")
- *        fixed FRAMES loops ITERATIONS   do so much work ("truth cpu SECONDS")
+ *        fixed FRAMES loops ITERATIONS   do so much work ("truth cpu SECONDS", "truth elapsed")
  *
  * FRAMES counts main, the recursion and the leaf; libc's start-up frames (3 with glibc: two in libc
  * and _start) come on top.
@@ -40,6 +40,7 @@ NOINLINE long fixed_step(long n)
 
 int main(int argc, char **argv)
 {
+	double begin = truth_clock(CLOCK_MONOTONIC), cpu = truth_now();
 	long frames = argc > 1 ? atol(argv[1]) : 8;
 
 	if (argc > 3 && !strcmp(argv[2], "loops"))
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
 	else
 		seconds = argc > 2 ? atof(argv[2]) : 2;
 	sum += fixed_step(frames - 3);
-	printf("truth frames %ld\ntruth cpu %.6f\n", frames, truth_now());
+	printf("truth frames %ld\ntruth cpu %.6f\n", frames, truth_now() - cpu);
+	printf("truth elapsed %.6f\n", truth_clock(CLOCK_MONOTONIC) - begin);
 	return 0;
 }
