@@ -20,10 +20,13 @@ struct xp_read_result {
 
 /*
  * path "-" is stdin. 0 with result->complete false when the file ends early or is damaged: the
- * profile then holds all chunks before. A negative errno with err set when nothing can be used: not
+ * profile then holds all chunks before; it must be a fresh one. A negative errno with err set when nothing can be used: not
  * there, empty, not a sample file, a newer version.
  */
 int xp_reader_load(const char *path, struct xp_profile *p, struct xp_read_result *result,
 		   struct xp_err *err);
+/* The same from a descriptor, which stays the caller's; name is for messages. */
+int xp_reader_load_fd(int fd, const char *name, struct xp_profile *p,
+		      struct xp_read_result *result, struct xp_err *err);
 
 #endif
