@@ -290,13 +290,17 @@ unsigned xp_text_distance(const char *a, const char *b)
 
 bool xp_text_nearer(const char *typed, const char *name, unsigned *best)
 {
-	size_t len = strlen(typed);
+	size_t len = strlen(typed), name_len = strlen(name);
 	unsigned d = xp_text_distance(typed, name);
+	bool near = d <= len / 3 + 1 && d < name_len;
 
-	/* A word that was begun, or one edit in three letters. */
-	if (len >= 2 && !strncmp(typed, name, len))
-		d = 1;
-	if (d >= *best || d > len / 3 + 1 || d >= strlen(name))
+	/* A word that was begun ("rec"), or said at greater length ("frequency" for freq). */
+	if (len >= 2 && name_len >= 3 &&
+	    !strncmp(typed, name, len < name_len ? len : name_len)) {
+		near = true;
+		d = least(d, 2);
+	}
+	if (!near || d >= *best)
 		return false;
 	*best = d;
 	return true;
