@@ -85,6 +85,13 @@ struct xp_raw_sample {
 
 _Static_assert(sizeof(struct xp_raw_sample) == 40, "shared by two compilers");
 
+/* The stages of a sample, as indexes of the program array `stages`; a stage tail-calls the next. */
+enum xp_stage {
+	XP_STAGE_NATIVE,
+	XP_STAGE_FINISH,
+	XP_STAGES
+};
+
 /* Counted per CPU in BPF, summed in user space. */
 enum xp_counter {
 	XP_COUNT_SAMPLES,		/* ticks that hit a target */

@@ -16,20 +16,15 @@
 #include <bpf/bpf_tracing.h>
 #else
 #include <stddef.h>
+#ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
+#endif
 #define __noinline __attribute__((noinline))
 #endif
 
 #include "abi.h"
 #include "unwind.h"
 #include "arch.h"
-
-/* The stages of a sample, as indexes of the program array `stages`; a stage tail-calls the next. */
-enum xp_stage {
-	XP_STAGE_NATIVE,
-	XP_STAGE_FINISH,
-	XP_STAGES
-};
 
 /*
  * Scratch of one sample on one CPU. A plain array entry per CPU, because per-CPU map values end at

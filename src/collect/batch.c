@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Two passes, because naming may have to read a file's symbols first: processes' new mappings are
+ * published between the passes and do not wait for that.
+ */
+#include "collect/batch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/raw.h"
+#include "runtime/merge.h"
+
+void xp_batch_release(struct xp_batch *b)
+{
+	xp_buf_release(&b->bytes);
+	xp_vec_release(&b->raws);
+	xp_vec_release(&b->placed);
+	xp_vec_release(&b->places);
+	xp_vec_release(&b->ids);
+}
+
+void xp_batch_clear(struct xp_batch *b)
+{
+	xp_buf_clear(&b->bytes);
+	xp_vec_clear(&b->raws);
+	xp_vec_clear(&b->placed);
+	xp_vec_clear(&b->places);
+}
+
+int xp_batch_add(struct xp_batch *b, const void *data, size_t size)
+{
+	static const uint8_t zeros[8];
+	const struct xp_raw_exit *head = data;
+	struct xp_raw_copy *copy;
+
+	if (size < sizeof(*head) || size > UINT32_MAX)
+		return -EINVAL;
+	copy = xp_vec_push(&b->raws);
+	if (!copy)
+		return -ENOMEM;
+	copy->kind = xp_raw_kind(data, size);
+	copy->size = size;
+	copy->offset = b->bytes.len;
+	xp_buf_put(&b->bytes, data, size);
+	xp_buf_put(&b->bytes, zeros, -size & 7);
+	if (b->bytes.failed)
+		return -ENOMEM;
+	if (copy->kind == XP_RAW_EXIT)
+		copy->time = head->time;
+	else if (size >= sizeof(struct xp_raw_sample))
+		copy->time = ((const struct xp_raw_sample *)data)->time;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct xp_raw_copy *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+void xp_batch_sort(struct xp_batch *b)
+{
+	if (b->raws.n)
+		qsort(b->raws.v, b->raws.n, sizeof(*b->raws.v), by_time);
+}
+
+static void place_pc(const struct xp_maps *maps, uint64_t pc, bool exact, struct xp_place *place)
+{
+	const struct xp_mapping *m = maps ? xp_maps_find(maps, pc - !exact) : NULL;
+	struct xp_dso *dso = m ? xp_mapping_dso(m) : NULL;
+
+	place->addr = pc;
+	place->exact = exact;
+	if (!m) {
+		place->kind = XP_PLACE_UNKNOWN;
+	} else if (!dso) {
+		place->kind = XP_PLACE_ANON;
+	} else {
+		place->kind = XP_PLACE_DSO;
+		place->dso = dso;
+		if (!xp_dso_vaddr(dso, m, pc - !exact, &place->addr))
+			place->kind = XP_PLACE_UNKNOWN;
+		else
+			place->addr += !exact;
+	}
+}
+
+static int place_native(struct xp_batch *b, const struct xp_raw *raw, const struct xp_maps *maps,
+			uint32_t n)
+{
+	bool exact = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct xp_place *place = xp_vec_push(&b->places);
+
+		if (!place)
+			return -ENOMEM;
+		place_pc(maps, raw->native[i].pc, exact, place);
+		exact = (raw->native[i].cfa_flags >> 48) & XP_FRAME_SIGNAL;
+	}
+	return 0;
+}
+
+static int place_kernel(struct xp_batch *b, const struct xp_raw *raw)
+{
+	for (uint32_t i = 0; i < raw->head->nkernel; i++) {
+		struct xp_place *place = xp_vec_push(&b->places);
+
+		if (!place)
+			return -ENOMEM;
+		place->kind = XP_PLACE_KERNEL;
+		place->addr = raw->kernel[i];
+		place->exact = i == 0;
+	}
+	return 0;
+}
+
+int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp_targets *targets)
+{
+	struct xp_placed placed = { 0 }, *slot;
+	const struct xp_target *target;
+	const struct xp_raw_sample *head;
+	struct xp_raw raw;
+	int r;
+
+	if (!xp_raw_parse(b->bytes.data + copy->offset, copy->size, &raw))
+		return -EINVAL;
+	head = raw.head;
+	target = xp_targets_find(targets, head->pid);
+	if (target && target->before_exec)
+		return 1;
+	placed.time = head->time;
+	placed.flags = head->flags;
+	placed.end = head->end;
+	placed.nnative = head->nnative;
+	placed.nkernel = head->nkernel;
+	placed.first = b->places.n;
+	if (placed.nnative && (!target || head->generation < target->min_generation)) {
+		/* Walked with the tables of another address space: only the leaf is sure. */
+		placed.nnative = 1;
+		placed.end = XP_END_NO_PROCESS;
+	}
+	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
+	if (!r)
+		r = place_native(b, &raw, target ? &target->process.maps : NULL, placed.nnative);
+	if (!r)
+		r = place_kernel(b, &raw);
+	slot = r ? NULL : xp_vec_push(&b->placed);
+	if (!slot)
+		return -ENOMEM;
+	*slot = placed;
+	return 0;
+}
+
+static int marks(struct xp_native *native, const struct xp_placed *placed, struct xp_parts *parts)
+{
+	char text[80];
+	int r = 0;
+
+	if (!xp_end_complete(placed->end)) {
+		snprintf(text, sizeof(text), "[truncated: %s]", xp_end_text(placed->end));
+		r = xp_native_mark(native, text, &parts->root_mark);
+	}
+	if (!r && placed->flags & XP_RAW_KERNEL_CUT)
+		r = xp_native_mark(native, "[truncated: kernel stack too deep]",
+				   &parts->kernel_mark);
+	if (!r && placed->flags & XP_RAW_KERNEL_LOST)
+		r = xp_native_mark(native, "[truncated: no kernel stack]", &parts->kernel_mark);
+	return r;
+}
+
+int xp_batch_name(struct xp_batch *b, const struct xp_placed *placed, struct xp_native *native)
+{
+	uint32_t n = placed->nnative + placed->nkernel;
+	struct xp_parts parts = {
+		.nnative = placed->nnative,
+		.nkernel = placed->nkernel,
+		.root_mark = XP_NO_ID,
+		.kernel_mark = XP_NO_ID,
+	};
+	struct xp_sample sample = {
+		.time = placed->time,
+		.thread = placed->thread,
+		.weight = 1,
+	};
+	int r = xp_vec_reserve(&b->ids, n + 1);
+
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = xp_native_frame(native, &b->places.v[placed->first + i], &b->ids.v[i]);
+	parts.native = b->ids.v;
+	parts.kernel = b->ids.v + placed->nnative;
+	if (!r)
+		r = marks(native, placed, &parts);
+	if (!r)
+		r = xp_merge(native->profile, &parts, &sample.stack);
+	if (!r && sample.stack == XP_NO_ID) {
+		parts.nnative = parts.nkernel = 0;
+		r = xp_native_mark(native, "[no stack]", &parts.root_mark);
+		if (!r)
+			r = xp_merge(native->profile, &parts, &sample.stack);
+	}
+	return r ? r : xp_profile_add_sample(native->profile, &sample);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples between the ring and the profile: copied raw, placed (which file, which address) while the
+ * mappings are those of their time, named afterwards.
+ */
+#ifndef XP_COLLECT_BATCH_H
+#define XP_COLLECT_BATCH_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "bpf/abi.h"
+#include "collect/targets.h"
+#include "runtime/native.h"
+
+struct xp_raw_copy {
+	uint64_t time;
+	uint32_t kind;		/* enum xp_raw_kind */
+	uint32_t size;
+	size_t offset;		/* into xp_batch.bytes; a multiple of 8 */
+};
+
+struct xp_placed {		/* a sample whose frames have places but no names yet */
+	uint64_t time;
+	uint32_t thread;	/* id in the profile */
+	uint32_t end;		/* enum xp_end */
+	uint8_t flags;		/* enum xp_raw_flags */
+	uint32_t nnative, nkernel;
+	size_t first;		/* into xp_batch.places: native, then kernel, leaf first */
+};
+
+struct xp_batch {
+	struct xp_buf bytes;
+	XP_VEC(struct xp_raw_copy) raws;
+	XP_VEC(struct xp_placed) placed;
+	XP_VEC(struct xp_place) places;
+	XP_VEC(uint32_t) ids;		/* room for frame ids */
+};
+
+void xp_batch_release(struct xp_batch *b);
+void xp_batch_clear(struct xp_batch *b);
+/* Takes a copy of a ring record. 0 or -ENOMEM; -EINVAL: too short to be one, not taken. */
+int xp_batch_add(struct xp_batch *b, const void *data, size_t size);
+void xp_batch_sort(struct xp_batch *b);		/* by time */
+/*
+ * Places one raw sample by the mappings of its process now. 0 or -ENOMEM; 1: it is not to be kept
+ * (our own child before its exec); -EINVAL: malformed.
+ */
+int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp_targets *targets);
+/* Names a placed sample and adds it to the profile. 0 or -ENOMEM. */
+int xp_batch_name(struct xp_batch *b, const struct xp_placed *placed, struct xp_native *native);
+
+#endif
