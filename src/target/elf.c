@@ -359,7 +359,9 @@ bool xp_elf_section_at(const struct xp_elf *elf, size_t i, const char **name,
 		.size = sh.sh_size,
 		.addr = sh.sh_addr,
 		.type = sh.sh_type,
+		.link = sh.sh_link,
 		.flags = sh.sh_flags,
+		.entsize = sh.sh_entsize,
 	};
 	return true;
 }

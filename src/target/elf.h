@@ -62,7 +62,9 @@ struct xp_section {
 	size_t size;
 	uint64_t addr;
 	uint32_t type;		/* SHT_*; 0 for a view that is no section */
+	uint32_t link;		/* sh_link: index of the section that this one's entries refer to */
 	uint64_t flags;		/* SHF_* */
+	uint64_t entsize;
 };
 
 /* Number of section headers, 0 when there is no usable table; and one of them by index. */
