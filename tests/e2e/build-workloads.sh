@@ -71,7 +71,7 @@ done
 c shares-static shares.c -O2 -static
 c shares-static-pie shares.c -O2 -static-pie
 
-for p in fixed kernel threads procs short names; do
+for p in fixed kernel threads procs short names manymaps; do
 	c $p $p.c -O2
 done
 c short-static short.c -O2 -static

@@ -79,4 +79,5 @@ whole cxx-clang 60
 whole rust 60
 whole kernel 60
 whole threads many 64 60
+whole manymaps 2000 60
 done_testing
