@@ -30,7 +30,8 @@ struct xp_output_format {
 	int (*write)(FILE *out, const struct xp_output *o);
 };
 
-#define XP_OUTPUT_FORMATS 2
+enum { XP_OUTPUT_TABLE, XP_OUTPUT_FOLDED, XP_OUTPUT_FORMATS };
+
 extern const struct xp_output_format xp_output_formats[XP_OUTPUT_FORMATS + 1];
 
 int xp_output_table(FILE *out, const struct xp_output *o);
