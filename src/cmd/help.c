@@ -4,6 +4,7 @@
  */
 #include "cmd/help.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -61,7 +62,8 @@ void xp_help_command(const struct xp_command *cmd, FILE *out)
 {
 	for (size_t i = 0; cmd->usage[i]; i++)
 		fprintf(out, "%s xprof %s\n", i ? "      " : "Usage:", cmd->usage[i]);
-	fprintf(out, "\n%s.\n\nOptions:\n", cmd->summary);
+	fprintf(out, "\n%c%s.\n\nOptions:\n", toupper((unsigned char)cmd->summary[0]),
+		cmd->summary + 1);
 	xp_opt_help(cmd->options(), out);
 	if (cmd->examples)
 		fputs("\nExamples:\n", out);
@@ -142,7 +144,7 @@ static const struct xp_opt *options(void)
 
 const struct xp_command xp_cmd_help = {
 	.name = "help",
-	.summary = "Open the manual page of xprof or of a command",
+	.summary = "open the manual page of xprof or of a command",
 	.usage = (const char *const[]){ "help [COMMAND]", NULL },
 	.options = options,
 	.run = run,

@@ -43,7 +43,7 @@ static int run(int argc, char **argv)
 
 static const struct xp_command sing = {
 	.name = "sing",
-	.summary = "Sing a song",
+	.summary = "sing a song",
 	.usage = (const char *const[]){ "sing [-n]", "sing SONG", NULL },
 	.examples = (const char *const[]){ "xprof sing -n", NULL },
 	.options = options,
@@ -315,7 +315,7 @@ static void help_without_man_prints_the_short_text(void **state)
 	assert_int_equal(in_child(step_help_sing, -1), 0);
 	assert_memory_equal(out, "Usage: xprof sing [-n]\n", 23);
 	assert_int_equal(in_child(step_help_program, -1), 0);
-	assert_non_null(strstr(out, "Commands:\n  sing      Sing a song\n  help      "));
+	assert_non_null(strstr(out, "Commands:\n  sing      sing a song\n  help      "));
 	assert_string_equal(err, "");
 }
 
