@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Signals are blocked except while we wait, so that none is lost between a look at the flags and
+ * the wait, and none interrupts a write.
+ */
+#include "cmd/live.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cmd/cmd.h"
+#include "collect/raw.h"
+#include "config.h"
+#include "target/proc.h"
+
+#define STEP_MS 100
+
+static volatile sig_atomic_t got_signal;
+
+static void on_signal(int sig)
+{
+	if (sig != SIGCHLD)
+		got_signal = sig;
+}
+
+int xp_live_signal(void)
+{
+	return got_signal;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void handle_signals(sigset_t *wait_mask)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+	struct sigaction action = { .sa_handler = on_signal };
+	sigset_t block;
+
+	sigemptyset(&block);
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct sigaction old;
+
+		/* nohup(1) and background jobs of a shell start us with some of them ignored. */
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_IGN &&
+		    signals[i] != SIGCHLD)
+			continue;
+		sigaddset(&block, signals[i]);
+		sigaction(signals[i], &action, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &block, wait_mask);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void log_verbose(const char *line)
+{
+	if (xp_cmd_verbose > 1)
+		xp_cmd_note("%s", line);
+}
+
+static int check_targets(struct xp_live *live, struct xp_err *err)
+{
+	const struct xp_live_options *o = live->options;
+	struct xp_proc_info info;
+	int r = 0;
+
+	if (!o->pids.n && !o->command) {
+		r = xp_err_set(err, EINVAL, "nothing to profile");
+		xp_err_status(err, XP_EXIT_USAGE);
+		xp_err_hint(err, "name a process or a command: -p PID, or -- COMMAND ARG...");
+	}
+	for (size_t i = 0; !r && i < o->pids.n; i++)
+		r = xp_proc_check_target(&info, o->pids.v[i], err);
+	if (!r && o->command)
+		r = xp_child_find(o->command[0], &live->program, err);
+	return r;
+}
+
+static int attach_targets(struct xp_live *live, struct xp_err *err)
+{
+	const struct xp_live_options *o = live->options;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < o->pids.n; i++)
+		r = xp_session_add_process(live->session, o->pids.v[i], err);
+	/* With -p the command only says how long: `-p PID -- sleep 10`. */
+	if (!r && live->child.pid && !o->pids.n)
+		r = xp_session_add_child(live->session, live->child.pid, live->program, err);
+	return r;
+}
+
+int xp_live_open(struct xp_live *live, const struct xp_live_options *options, struct xp_err *err)
+{
+	struct xp_session_options session = {
+		.frequency = options->frequency,
+		.ring_bytes = options->ring_kib * 1024ul,
+		.follow_children = true,
+		.tail_calls = options->no_bpf_loop,
+		.log = log_verbose,
+	};
+	struct xp_child no_child = XP_CHILD_INIT;
+	int r;
+
+	memset(live, 0, sizeof(*live));
+	live->launched = now_ns();
+	live->options = options;
+	live->child = no_child;
+	r = check_targets(live, err);
+	if (r)
+		return r;
+	r = xp_profile_init(&live->profile);
+	if (r)
+		return xp_err_sys(err, -r, "cannot start");
+	r = xp_session_new(&live->session, &session, &live->profile, err);
+	if (r)
+		return r;
+	handle_signals(&live->wait_mask);
+	if (options->command)
+		r = xp_child_start(&live->child, options->command, &live->wait_mask, err);
+	return r ? r : attach_targets(live, err);
+}
+
+void xp_live_close(struct xp_live *live)
+{
+	xp_child_close(&live->child);
+	xp_session_free(live->session);
+	xp_profile_release(&live->profile);
+	free(live->program);
+	live->session = NULL;
+	live->program = NULL;
+}
+
+int xp_live_start(struct xp_live *live, struct xp_err *err)
+{
+	int r = xp_session_start(live->session, err);
+
+	live->started = live->ended = now_ns();
+	if (!r && live->child.pid)
+		r = xp_child_release(&live->child, live->options->command, err);
+	return r;
+}
+
+static enum xp_live_end whether_ended(struct xp_live *live)
+{
+	uint64_t duration = live->options->duration;
+
+	if (got_signal)
+		return XP_LIVE_SIGNAL;
+	if (live->child.pid && xp_child_reap(&live->child, false))
+		return XP_LIVE_COMMAND_ENDED;
+	if (duration && live->ended - live->started >= duration)
+		return XP_LIVE_DURATION;
+	if (!xp_session_alive(live->session))
+		return XP_LIVE_TARGETS_GONE;
+	return XP_LIVE_GOES_ON;
+}
+
+/* Milliseconds until the next thing to do; the duration's end is met within one. */
+static int step_ms(const struct xp_live *live)
+{
+	uint64_t duration = live->options->duration, past = now_ns() - live->started, left;
+
+	if (!duration)
+		return STEP_MS;
+	left = past < duration ? (duration - past + 999999) / 1000000 : 0;
+	return left < STEP_MS ? (int)left : STEP_MS;
+}
+
+int xp_live_step(struct xp_live *live, enum xp_live_end *end, struct xp_err *err)
+{
+	int r = xp_session_wait(live->session, step_ms(live), &live->wait_mask, err);
+
+	live->ended = now_ns();
+	*end = whether_ended(live);
+	return r;
+}
+
+int xp_live_stop(struct xp_live *live, struct xp_err *err)
+{
+	live->ended = now_ns();
+	return xp_session_stop(live->session, err);
+}
+
+bool xp_live_wait_child(struct xp_live *live)
+{
+	sigset_t old;
+
+	got_signal = 0;
+	sigprocmask(SIG_SETMASK, &live->wait_mask, &old);
+	while (!xp_child_reap(&live->child, true) && !got_signal)
+		;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return live->child.ended;
+}
+
+static int describe_ends(struct xp_profile *p, const struct xp_session_stats *stats)
+{
+	char key[64];
+	int r = 0;
+
+	for (int i = 0; !r && i < XP_END_REASONS; i++) {
+		if (!stats->ends[i])
+			continue;
+		snprintf(key, sizeof(key), "end.%s", xp_end_name(i));
+		r = xp_profile_set_counter(p, key, stats->ends[i]);
+	}
+	return r;
+}
+
+static int describe_counts(struct xp_live *live)
+{
+	struct xp_profile *p = &live->profile;
+	struct xp_session_stats stats;
+	int r;
+
+	xp_session_stats(live->session, &stats);
+	r = describe_ends(p, &stats);
+	if (!r)
+		r = xp_profile_set_counter(p, "samples", stats.samples);
+	if (!r)
+		r = xp_profile_set_counter(p, "lost", stats.lost + stats.malformed);
+	if (!r)
+		r = xp_profile_set_counter(p, "kernel-cut", stats.kernel_cut);
+	if (!r)
+		r = xp_profile_set_counter(p, "processes", stats.processes);
+	if (!r)
+		r = xp_profile_set_counter(p, "duration", live->ended - live->started);
+	return r;
+}
+
+/* What was asked for, as one line. */
+static void target_text(const struct xp_live_options *o, struct xp_buf *out)
+{
+	for (size_t i = 0; i < o->pids.n; i++)
+		xp_buf_printf(out, "%s%d", i ? "," : "-p ", o->pids.v[i]);
+	for (size_t i = 0; o->command && o->command[i]; i++)
+		xp_buf_printf(out, "%s%s", i ? " " : out->len ? " -- " : "-- ", o->command[i]);
+	xp_buf_u8(out, 0);
+}
+
+static int describe_meta(struct xp_live *live)
+{
+	struct xp_profile *p = &live->profile;
+	struct xp_buf target = XP_BUF_INIT;
+	struct utsname uts = { 0 };
+	char frequency[16], start[64], started[32];
+	time_t now = time(NULL);
+	int r;
+
+	uname(&uts);
+	target_text(live->options, &target);
+	snprintf(frequency, sizeof(frequency), "%u", live->options->frequency);
+	strftime(start, sizeof(start), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+	snprintf(started, sizeof(started), "%llu", (unsigned long long)live->started);
+	r = target.failed ? -ENOMEM : xp_profile_set_meta(p, "target", (char *)target.data);
+	if (!r)
+		r = xp_profile_set_meta(p, "event", "cpu-clock");
+	if (!r)
+		r = xp_profile_set_meta(p, "frequency", frequency);
+	if (!r)
+		r = xp_profile_set_meta(p, "date", start);
+	if (!r)
+		r = xp_profile_set_meta(p, "start", started);
+	if (!r)
+		r = xp_profile_set_meta(p, "hostname", uts.nodename);
+	if (!r)
+		r = xp_profile_set_meta(p, "kernel", uts.release);
+	if (!r)
+		r = xp_profile_set_meta(p, "arch", uts.machine);
+	if (!r)
+		r = xp_profile_set_meta(p, "version", PACKAGE_VERSION);
+	xp_buf_release(&target);
+	return r;
+}
+
+int xp_live_describe(struct xp_live *live)
+{
+	int r = xp_profile_meta(&live->profile, "event") ? 0 : describe_meta(live);
+
+	return r ? r : describe_counts(live);
+}
+
+static size_t add(char *out, size_t size, size_t at, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	if (at >= size)
+		return at;
+	va_start(args, fmt);
+	n = vsnprintf(out + at, size - at, fmt, args);
+	va_end(args);
+	return n < 0 ? at : at + n;
+}
+
+void xp_live_summary(const struct xp_live *live, char *out, size_t size)
+{
+	struct xp_session_stats s;
+	char duration[XP_TEXT_NUMBER];
+	uint64_t complete = 0, cut;
+	size_t at = 0, listed = 0;
+
+	xp_session_stats(live->session, &s);
+	for (int i = 0; i <= XP_END_LAST_COMPLETE; i++)
+		complete += s.ends[i];
+	cut = s.samples - complete;
+	at = add(out, size, at, "%llu samples of %u process%s in %s: %llu lost",
+		 (unsigned long long)s.samples, s.processes, s.processes == 1 ? "" : "es",
+		 xp_text_duration(duration, live->ended - live->started),
+		 (unsigned long long)(s.lost + s.malformed));
+	if (s.samples)
+		at = add(out, size, at, ", %.1f %% complete", 100.0 * complete / s.samples);
+	if (cut)
+		at = add(out, size, at, ", %llu truncated (", (unsigned long long)cut);
+	for (int i = XP_END_LAST_COMPLETE + 1; i < XP_END_REASONS; i++)
+		if (s.ends[i])
+			at = add(out, size, at, "%s%s %llu", listed++ ? ", " : "", xp_end_text(i),
+				 (unsigned long long)s.ends[i]);
+	if (cut)
+		add(out, size, at, ")");
+}
+
+double xp_live_own_cpu(const struct xp_live *live)
+{
+	struct rusage u;
+	double wall = (live->ended - live->started) / 1e9, cpu;
+
+	getrusage(RUSAGE_SELF, &u);
+	cpu = u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return wall > 0 ? 100 * cpu / wall : 0;
+}
