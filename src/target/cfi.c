@@ -15,13 +15,11 @@
 
 #define ROWS_MAX 4000000	/* with the XP_RULE_NONE at the end */
 #define PADDING_MAX 16		/* a gap this short between functions is alignment */
-#define RECENT_RULES 256	/* power of two */
 
 struct builder {
 	struct xp_cfi *cfi;
 	const struct xp_cfi_entries *entries;
 	struct xp_index index;			/* of cfi->rules */
-	uint32_t recent[RECENT_RULES];		/* rule ids + 1 by a cheap hash, before the index */
 	struct xp_cfi_run run;
 };
 
@@ -35,27 +33,13 @@ static bool rule_equal(const void *rules, const void *key, uint32_t id)
 	return same_rule((const struct xp_rule *)rules + id, key);
 }
 
-static uint64_t cheap_hash(const struct xp_rule *rule)
-{
-	uint64_t half[2];
-
-	memcpy(half, rule, sizeof(half));
-	return ((half[0] ^ half[0] >> 29) * 0x9e3779b97f4a7c15u + half[1] * 0xc2b2ae3d27d4eb4fu) >> 32;
-}
-
 /* The rule's number, a new one for a new rule. 0 or -ENOMEM. */
 static int intern(struct builder *b, const struct xp_rule *rule, uint32_t *id)
 {
 	struct xp_cfi *cfi = b->cfi;
-	uint32_t *recent = &b->recent[cheap_hash(rule) & (RECENT_RULES - 1)];
+	uint64_t hash = xp_hash_bytes(rule, sizeof(*rule), 0);
 	struct xp_rule *added;
-	uint64_t hash;
 
-	if (*recent && same_rule(&cfi->rules.v[*recent - 1], rule)) {
-		*id = *recent - 1;
-		return 0;
-	}
-	hash = xp_hash_bytes(rule, sizeof(*rule), 0);
 	*id = xp_index_find(&b->index, hash, rule_equal, cfi->rules.v, rule);
 	if (*id == XP_INDEX_NONE) {
 		*id = (uint32_t)cfi->rules.n;
@@ -64,7 +48,6 @@ static int intern(struct builder *b, const struct xp_rule *rule, uint32_t *id)
 			return -ENOMEM;
 		*added = *rule;
 	}
-	*recent = *id + 1;
 	return 0;
 }
 

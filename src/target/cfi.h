@@ -6,8 +6,8 @@
  * chapter on .eh_frame; LSB core, "Exception Frames") and keeps for each pc where the CFA is, where
  * the return address, the frame pointer, rbx and r12 to r15 were saved: what bpf/unwind.h holds.
  * Rows are ELF virtual addresses, sorted, neighbours differ. Gaps between functions get
- * XP_RULE_NONE; gaps up to 16 bytes (padding) belong to the function before. Of FDEs that overlap the
- * one that starts first is kept; FDEs at address 0 (discarded by the linker) are left out.
+ * XP_RULE_NONE; gaps up to 16 bytes (padding) belong to the function before. Of FDEs that overlap
+ * the one that starts first is kept; FDEs at address 0 (discarded by the linker) are left out.
  *
  * A rule that does not name a place (XP_RULE_NONE, SIGNAL, END, BAD) is zero but for its kind. A
  * saved register that rows cannot express is XP_FP_LOST or XP_SAVE_LOST, never "unchanged".
@@ -37,9 +37,9 @@ struct xp_cfi {
 	XP_VEC(struct xp_rule) rules;		/* distinct */
 	XP_VEC(struct xp_cfi_func) funcs;	/* sorted by start, not overlapping */
 	size_t nfdes;				/* read */
-	size_t bad_fdes;			/* malformed, overlapping or beyond the limit, left out */
+	size_t bad_fdes;			/* left out: malformed, overlapping, too many */
 	size_t bad_rows;			/* rows with XP_RULE_BAD */
-	const char *source;			/* ".eh_frame", or NULL when there was nothing to read */
+	const char *source;			/* ".eh_frame"; NULL when there was nothing */
 };
 
 /*

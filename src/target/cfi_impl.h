@@ -95,8 +95,8 @@ struct xp_cfi_entries {
 /*
  * Reads all entries. FDEs that describe no code (length 0, or address 0: their function was
  * discarded by the linker) are counted in nfdes only. With stop_at_zero the first entry of length 0
- * ends the section, else it is skipped. arch, data, size and vaddr are set by the caller, the rest is
- * zero. 0 or -ENOMEM; release in both cases.
+ * ends the section, else it is skipped. arch, data, size and vaddr are set by the caller, the rest
+ * is zero. 0 or -ENOMEM; release in both cases.
  */
 int xp_cfi_entries_read(struct xp_cfi_entries *es, bool stop_at_zero);
 void xp_cfi_entries_release(struct xp_cfi_entries *es);

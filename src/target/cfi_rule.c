@@ -14,8 +14,8 @@
 #define SAVE_SLOT_MAX (XP_SAVE_LOST - 1)
 
 /*
- * What binutils writes for .plt (bfd/elfxx-x86.c): rsp + 8, and 8 more from the entry's push on,
- * which ends at byte 11 of an entry, or 10 with indirect branch tracking.
+ * What binutils writes for .plt (2.40, bfd/elf64-x86-64.c): rsp + 8, and 8 more once the entry's
+ * push is done. At which byte of the entry that is depends on the kind of table.
  */
 static const uint8_t x86_64_plt[] = {
 	DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge,

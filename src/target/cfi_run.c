@@ -3,9 +3,9 @@
  * Runs call frame instructions (DWARF 5, section 6.4.2; the GNU ones as in GCC 12,
  * libgcc/unwind-dw2.c).
  *
- * Only where the tracked registers are saved matters. Whatever else an instruction says about one of
- * them leaves a place that rows cannot hold, never one that looks unchanged. Instructions that are
- * not known make the whole FDE malformed: their operands cannot be skipped.
+ * Only where the tracked registers are saved matters. Whatever else an instruction says about one
+ * of them leaves a place that rows cannot hold, never one that looks unchanged. Instructions that
+ * are not known make the whole FDE malformed: their operands cannot be skipped.
  */
 #include "target/cfi_impl.h"
 
