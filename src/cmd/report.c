@@ -217,7 +217,7 @@ static int write_report(struct xp_output *o)
 }
 
 /* The profile is whole or a prefix; reports it. */
-static int report(const struct xp_profile *p, struct xp_output *o)
+static int report(const struct xp_profile *p, bool complete, struct xp_output *o)
 {
 	struct xp_filter filter = { .comm = opts.comm, .pids = opts.pids.v, .npids = opts.pids.n,
 				    .tids = opts.tids.v, .ntids = opts.tids.n };
@@ -238,7 +238,7 @@ static int report(const struct xp_profile *p, struct xp_output *o)
 	o->full_paths = xp_cmd_verbose > 0;
 	o->annotate_kinds = opts.annotate;
 	status = write_report(o);
-	if (!opts.header_only && !xp_view_weight(&view))
+	if (complete && !opts.header_only && !xp_view_weight(&view))
 		explain_empty(p, o->filter);
 out:
 	xp_view_release(&view);
@@ -260,9 +260,9 @@ static int run_file(struct xp_output *o)
 	if (xp_reader_load(opts.input, &p, &result, &err)) {
 		status = xp_cmd_fail(&err);
 	} else {
-		status = report(&p, o);
+		status = report(&p, result.complete, o);
 		if (!result.complete) {
-			xp_cmd_warn("%zu samples recovered, %s ends early (%s at byte %" PRIu64 ")",
+			xp_cmd_warn("%zu samples recovered, %s ends early (%s, at byte %" PRIu64 ")",
 				    p.samples.n, opts.input, result.problem, result.offset);
 			status = status == XP_EXIT_OK ? XP_EXIT_DAMAGED : status;
 		}

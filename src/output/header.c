@@ -95,6 +95,15 @@ static void put_truncated(struct xp_buf *b, const struct xp_profile *p)
 	xp_buf_printf(b, "%s\n", cut ? ")" : "");
 }
 
+static uint64_t all_weight(const struct xp_profile *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->samples.n; i++)
+		sum += p->samples.v[i].weight;
+	return sum;
+}
+
 int xp_output_header(FILE *out, const struct xp_output *o, uint64_t weight, uint64_t hidden)
 {
 	const struct xp_profile *p = o->view->p;
@@ -110,7 +119,7 @@ int xp_output_header(FILE *out, const struct xp_output *o, uint64_t weight, uint
 	}
 	xp_buf_printf(&b, "# Samples: %" PRIu64, weight);
 	if (o->filter)
-		xp_buf_printf(&b, " of %zu", p->samples.n);
+		xp_buf_printf(&b, " of %" PRIu64, all_weight(p));
 	xp_buf_printf(&b, ", lost: %" PRIu64 "\n", xp_profile_counter(p, "lost"));
 	put_truncated(&b, p);
 	if (hidden)
