@@ -5,8 +5,9 @@
  * The file read is the file mapped: a path is opened as printed, then through /proc/PID/root, and
  * accepted only when device and inode are the mapping's; else through /proc/PID/map_files (deleted
  * files; wants CAP_CHECKPOINT_RESTORE). Device numbers in maps differ from stat's on btrfs and
- * overlayfs: there the inode and, when known, the build id decide. Keyed by (dev, ino, size, mtime);
- * the vdso by its content.
+ * overlayfs: there the inode alone decides. Keyed by (dev, ino, size, mtime); the vdso by its content.
+ * A dso lives as long as the cache, so ids and pointers stay good; without references it gives up
+ * its symbols and lines, which come back when they are asked for.
  */
 #ifndef XP_TARGET_DSO_H
 #define XP_TARGET_DSO_H
@@ -64,9 +65,13 @@ bool xp_dso_bias(const struct xp_dso *dso, const struct xp_mapping *m, uint64_t 
 /* Symbols and lines, loaded on first use. */
 bool xp_dso_symbol(struct xp_dso *dso, uint64_t vaddr, struct xp_sym *out);
 bool xp_dso_line(struct xp_dso *dso, uint64_t vaddr, const char **file, uint32_t *line);
-/* Names of the needed libraries and the interpreter of an ELF program, resolved to paths of this
- * machine the way ld.so would by its cache and default directories: what a command is about to map.
- * Each path is passed to fn; missing ones are skipped. */
+/*
+ * What a command is about to map: the libraries that an ELF program needs, directly or not, and its
+ * interpreter, as paths of this machine found the way ld.so would (needed.c). For a script its "#!"
+ * interpreter comes first, then what that needs. The program itself is not told. A name without a
+ * slash is looked up in PATH. Each path is passed to fn once; missing ones are skipped. 0, or a
+ * negative errno when the program cannot be read.
+ */
 int xp_dso_needed(const char *program, void (*fn)(void *ctx, const char *path), void *ctx);
 
 #endif
