@@ -207,15 +207,24 @@ bool xp_live_wait_child(struct xp_live *live)
 	return live->child.ended;
 }
 
+static uint64_t complete_ends(const struct xp_session_stats *stats)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i <= XP_END_LAST_COMPLETE; i++)
+		n += stats->ends[i];
+	return n;
+}
+
 static int describe_ends(struct xp_profile *p, const struct xp_session_stats *stats)
 {
+	int r = xp_profile_set_counter(p, "end.complete", complete_ends(stats));
 	char key[64];
-	int r = 0;
 
-	for (int i = 0; !r && i < XP_END_REASONS; i++) {
+	for (int i = XP_END_LAST_COMPLETE + 1; !r && i < XP_END_REASONS; i++) {
 		if (!stats->ends[i])
 			continue;
-		snprintf(key, sizeof(key), "end.%s", xp_end_name(i));
+		snprintf(key, sizeof(key), "end.%s", xp_end_text(i));
 		r = xp_profile_set_counter(p, key, stats->ends[i]);
 	}
 	return r;
@@ -238,7 +247,7 @@ static int describe_counts(struct xp_live *live)
 	if (!r)
 		r = xp_profile_set_counter(p, "processes", stats.processes);
 	if (!r)
-		r = xp_profile_set_counter(p, "duration", live->ended - live->started);
+		r = xp_profile_set_counter(p, "duration_ns", live->ended - live->started);
 	return r;
 }
 
@@ -266,7 +275,7 @@ static int describe_meta(struct xp_live *live)
 	snprintf(frequency, sizeof(frequency), "%u", live->options->frequency);
 	strftime(start, sizeof(start), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	snprintf(started, sizeof(started), "%llu", (unsigned long long)live->started);
-	r = target.failed ? -ENOMEM : xp_profile_set_meta(p, "target", (char *)target.data);
+	r = target.failed ? -ENOMEM : xp_profile_set_meta(p, "command", (char *)target.data);
 	if (!r)
 		r = xp_profile_set_meta(p, "event", "cpu-clock");
 	if (!r)
@@ -311,12 +320,11 @@ void xp_live_summary(const struct xp_live *live, char *out, size_t size)
 {
 	struct xp_session_stats s;
 	char duration[XP_TEXT_NUMBER];
-	uint64_t complete = 0, cut;
+	uint64_t complete, cut;
 	size_t at = 0, listed = 0;
 
 	xp_session_stats(live->session, &s);
-	for (int i = 0; i <= XP_END_LAST_COMPLETE; i++)
-		complete += s.ends[i];
+	complete = complete_ends(&s);
 	cut = s.samples - complete;
 	at = add(out, size, at, "%llu samples of %u process%s in %s: %llu lost",
 		 (unsigned long long)s.samples, s.processes, s.processes == 1 ? "" : "es",
