@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <string.h>
 
-#define SLOT_SIZE 8
+#define SLOT_SIZE 8u
 #define RA_SLOT_MAX 255
 #define SAVE_SLOT_MAX (XP_SAVE_LOST - 1)
 
@@ -48,10 +48,11 @@ const struct xp_cfi_arch *xp_cfi_arch_of(uint16_t machine)
 /* n for a place at CFA - 8 * n, or 0 when there is no such n up to max. */
 static unsigned slot_of(struct xp_cfi_place place, unsigned max)
 {
-	if (place.how != XP_CFI_SLOT || place.off >= 0 || place.off % SLOT_SIZE ||
-	    place.off < -(int32_t)max * SLOT_SIZE)
+	uint32_t depth = -(uint32_t)place.off;		/* huge for places above the CFA */
+
+	if (place.how != XP_CFI_SLOT || depth % SLOT_SIZE || depth / SLOT_SIZE > max)
 		return 0;
-	return (unsigned)(-place.off / SLOT_SIZE);
+	return depth / SLOT_SIZE;
 }
 
 /* The limit in a PLT's expression, or -1 when it is another expression. */
@@ -129,10 +130,11 @@ static int16_t fp_place(struct xp_cfi_place place)
 
 static uint8_t save_place(struct xp_cfi_place place)
 {
-	unsigned slot = slot_of(place, SAVE_SLOT_MAX);
+	unsigned slot;
 
 	if (place.how == XP_CFI_UNSPECIFIED)
 		return 0;
+	slot = slot_of(place, SAVE_SLOT_MAX);
 	return slot ? (uint8_t)slot : XP_SAVE_LOST;
 }
 
