@@ -21,7 +21,7 @@ shares()
 record "$tmp/data" -F 999 -- sh -c "$WORKLOADS/procs fork 3 0.5; exit 0"
 shares "sh, fork without exec"
 complete_enough "fork without exec" 99
-is "$(with_frame '[unknown]')" 0 "fork without exec: no unknown function"
+is "$(unknown)" 0 "fork without exec: no unknown function"
 
 record "$tmp/data" -F 999 -- "$WORKLOADS/procs" exec 0.5
 shares "exec"
@@ -48,7 +48,7 @@ folded "$tmp/data"
 for i in 0 1 2 3; do
 	cmp_num "$(with_frame child_work_$i)" -ge 20 "prefork: worker $i is there"
 done
-cmp_num "$(with_frame '[unknown]') * 100" "<=" "$(samples)" "prefork: at most 1 % without a name"
+cmp_num "$(unknown) * 100" "<=" "$(samples)" "prefork: at most 1 % without a name"
 complete_enough "prefork" 98
 
 # Started before the parent forks; ends by itself when the last child has ended.

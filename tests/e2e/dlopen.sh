@@ -17,7 +17,7 @@ for how in load delete memfd; do
 	ok $? "$how: shares are the truth within 4 sigma"
 	diag "$(cat "$tmp/shares")"
 	complete_enough "$how" 98
-	is "$(with_frame '[unknown]')" 0 "$how: no unknown function"
+	is "$(unknown)" 0 "$how: no unknown function"
 done
 
 # Loaded, then replaced by another library, then recorded: names are those of the old file.

@@ -30,7 +30,7 @@ cmp_num "$(above reads_zero 'read_zero|read_iter_zero|clear_user|rep_stos')" -ge
 	"read: the kernel's function is named"
 cmp_num "$(above faults_pages 'exc_page_fault|handle_mm_fault|do_user_addr_fault')" -ge 20 \
 	"page faults: the kernel's functions are named"
-is "$(samples '/\[unknown\]/')" 0 "no unknown function"
+is "$(unknown)" 0 "no unknown function"
 diag "$(sort -t ' ' -k 2 "$stacks" | awk '{ print $NF, $0 }' | sort -rn | head -5)"
 
 restricted=$(cat /proc/sys/kernel/kptr_restrict)

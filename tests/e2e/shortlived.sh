@@ -17,7 +17,7 @@ named()
 	diag "$1: $hot hot, $warm warm of $all; $(truncated) cut"
 	cmp_num "$hot + $warm" ">=" "$2" "$1: enough samples have the functions' names"
 	cmp_num "$hot" ">" "$warm" "$1: the hot one has more"
-	is "$(with_frame '[unknown]')" 0 "$1: no unknown function"
+	is "$(unknown)" 0 "$1: no unknown function"
 	cmp_num "$(truncated) * 100" "<=" "$all * $3" "$1: at most $3 % of stacks cut" ||
 		diag "$(truncated_reasons)"
 }

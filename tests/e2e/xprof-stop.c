@@ -20,7 +20,7 @@
 
 static bool seen;
 
-/* STACK tid N end REASON kernel K: pc pc pc ... (leaf first) */
+/* STACK tid T n N end REASON kernel K: pc pc pc ... (leaf first) */
 static void print_raw(void *ctx, const void *data)
 {
 	const struct xp_raw_sample *head = data;
@@ -29,7 +29,8 @@ static void print_raw(void *ctx, const void *data)
 
 	(void)ctx;
 	seen = true;
-	printf("STACK tid %u end %s kernel %u:", head->tid, xp_end_name(head->end), head->nkernel);
+	printf("STACK tid %u n %u end %s kernel %u:", head->tid, head->nnative,
+	       xp_end_name(head->end), head->nkernel);
 	for (unsigned i = 0; i < head->nnative; i++)
 		printf(" %llx", (unsigned long long)native[i].pc);
 	putchar('\n');

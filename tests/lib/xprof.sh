@@ -8,6 +8,8 @@
 #   samples [PATTERN]            samples of $stacks whose folded line matches an awk pattern
 #   with_frame NAME              samples that have this frame anywhere
 #   with_leaf NAME               ... as the leaf
+#   unknown                      samples with a frame "[unknown]"; while exec replaces a process its user
+#                                registers lead nowhere, so those do not count
 #   truncated                    samples with a mark "[truncated: ...]"
 #   complete_enough NAME [PERCENT]   checks that the share of whole stacks is at least 99.5 %
 
@@ -55,6 +57,11 @@ with_leaf()
 		split_line($0)
 		if (frame[depth] == ENVIRON["FRAME"]) n += count
 	} END { print n + 0 }' "$stacks"
+}
+
+unknown()
+{
+	samples '/;\[unknown\]/ && !/execve/'
 }
 
 truncated()

@@ -76,7 +76,7 @@ static int churn(double seconds)
 		total.seconds += w->truth.seconds;
 	}
 	truth_print(&total, 1);
-	printf("truth threads %d\n", count);
+	printf("threads %d\n", count);
 	return 0;
 }
 
