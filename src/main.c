@@ -1,6 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * xprof: the table of commands.
+ *
+ * A map of the tree, in the order in which a recording passes through it. Headers are named where
+ * they have no .c of their name. A test keeps this list complete.
+ *
+ * The command line:
+ *	base/opt.c		option tables: parsing, help, lists for completions
+ *	base/optval.c		... their values
+ *	cmd/cmd.c		how every command begins and ends, messages
+ *	cmd/help.c		help texts, manual pages
+ *	cmd/pager.c		a pager between a report and the terminal
+ * One file per command:
+ *	cmd/record.c		samples into a file
+ *	cmd/report.c		a file into a report
+ *	cmd/maps.c		what could be walked in a process, without recording it
+ *	cmd/live.c		what goes on while record samples: targets, signals, the end
+ *	cmd/child.c		the command to be recorded, held until all is ready
+ *
+ * Looking at a process from outside, without touching it:
+ *	target/proc.c		/proc/PID: identity, user, threads
+ *	target/maps.c		its mappings
+ *	target/mem.c		its memory
+ *	target/process.c	both, kept in step with the kernel's events
+ *	target/dso.c		the file behind a mapping, opened in its namespace
+ *	target/elf.c		ELF images, every offset checked
+ *	target/needed.c		which files a command is about to map
+ *	target/ldcache.c	... where the loader would find them
+ * Its unwind information, made into rows that the kernel side can search:
+ *	bpf/unwind.h		the rows
+ *	target/cfi.c		the table of an image
+ *	target/cfi_parse.c	... .eh_frame taken apart
+ *	target/cfi_run.c	... its instructions
+ *	target/cfi_rule.c	... what a row can hold of their result
+ *	target/cfi_impl.h	... what these share
+ *	base/span.c		who owns which part of the kernel side's memory
+ *
+ * Taking samples in the kernel:
+ *	bpf/sample.bpf.c	a timer fires: registers, kernel stack, the record
+ *	bpf/native.bpf.c	... the user stack
+ *	bpf/process.bpf.c	fork, exec, exit
+ *	bpf/xbpf.h		what these share
+ *	bpf/arch.h		what depends on the machine
+ *	bpf/kernel.h		the kernel's structures, as far as they are read
+ *	bpf/abi.h		what is sent to user space
+ *	bpf/runtimes.h		the runtimes, one line each
+ * Handling it from user space:
+ *	collect/session.c	a recording: everything below, in the right order
+ *	collect/bpf.c		load, attach, ring: the only user of libbpf
+ *	collect/perf.c		perf_event_open(2), and what to say when it fails
+ *	collect/sideband.c	mappings, names and ends of processes as the kernel reports them
+ *	collect/targets.c	the processes that are sampled
+ *	collect/tables.c	unwind rows in the memory that the kernel side reads
+ *	collect/raw.c		a record, checked
+ *	collect/batch.c		records into samples, in the order of their times
+ *
+ * From addresses to names:
+ *	runtime/native.c	native and kernel frames
+ *	runtime/merge.c		one stack from the parts of a record
+ *	target/sym.c		the functions of an image
+ *	target/sym_read.c	... by its symbols
+ *	target/sym_x86.c	... PLT stubs, and main of a stripped program
+ *	target/sym_impl.h	... what these share
+ *	target/demangle.c	C++ and Rust names
+ *	target/srcline.c	source lines and inlined functions
+ *	target/ksyms.c		the kernel's functions
+ *
+ * A profile in memory:
+ *	profile/profile.c	its tables: frames, stacks, threads, samples
+ *	profile/view.c		which part of it is looked at
+ *	profile/tree.c		samples merged from the root
+ *	profile/hot.c		self and total per function
+ * In a file:
+ *	store/format.h		the format
+ *	store/create.c		creating the file safely
+ *	store/writer.c		appending what is new
+ *	store/reader.c		reading it back, up to any damage
+ *	store/records.c		... the records in it
+ * As a report:
+ *	output/output.c		the formats
+ *	output/table.c		functions with their shares
+ *	output/folded.c		one line per stack
+ *	output/header.c		facts about the recording
+ *	output/name.c		names made fit for a line
+ *
+ * Tools of all:
+ *	base/err.c		errors as values
+ *	base/vec.c		arrays that grow
+ *	base/buf.c		bytes to write, a cursor over bytes to read
+ *	base/hash.c		hash tables
+ *	base/intern.c		strings with ids
+ *	base/io.c		whole reads and writes
+ *	base/text.c		UTF-8, widths, sizes, times, nearest names
  */
 #include "config.h"
 

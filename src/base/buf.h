@@ -2,9 +2,9 @@
 /*
  * Bytes: a growable buffer to write into, and a cursor that reads hostile input.
  *
- * Both keep errors until asked: after a failure further calls do nothing (the cursor returns 0), so
- * a parser checks once, at the end of what belongs together. Integers are little-endian; varints are
- * LEB128 as in DWARF.
+ * Both keep errors until asked: after a failure further calls do nothing (the cursor returns 0),
+ * so a parser checks once, at the end of what belongs together. Integers are little-endian;
+ * varints are LEB128 as in DWARF.
  */
 #ifndef XP_BASE_BUF_H
 #define XP_BASE_BUF_H
@@ -45,9 +45,9 @@ uint32_t xp_cur_u32(struct xp_cur *c);
 uint64_t xp_cur_u64(struct xp_cur *c);
 uint64_t xp_cur_uleb(struct xp_cur *c);			/* bad when longer than 10 bytes */
 int64_t xp_cur_sleb(struct xp_cur *c);
-const uint8_t *xp_cur_bytes(struct xp_cur *c, size_t n);	/* points into the input; NULL when bad */
+const uint8_t *xp_cur_bytes(struct xp_cur *c, size_t n);	/* into the input; NULL when bad */
 const uint8_t *xp_cur_str(struct xp_cur *c, size_t *n);	/* inverse of xp_buf_str; not terminated */
-const char *xp_cur_cstr(struct xp_cur *c);		/* NUL-terminated inside the input; NULL when bad */
+const char *xp_cur_cstr(struct xp_cur *c);		/* its NUL is in the input; NULL when bad */
 /* A cursor over the next n bytes, which this one skips; bad when there are fewer. */
 struct xp_cur xp_cur_sub(struct xp_cur *c, size_t n);
 

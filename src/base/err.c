@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Errors as values: a message that is filled where the fact is known and grows context on its way up.
+ * Errors as values: a message is filled where the fact is known and gets context on its way up.
  *
  * Messages quote paths and names that others chose, so control characters are taken out here, once;
  * every text is made in a buffer of its own first, since an argument may be the old message.

@@ -29,8 +29,8 @@ struct xp_err {
 #define XP_ERR_INIT { 0 }
 
 /*
- * Sets the message (overwrites), clears the hint, sets status to XP_EXIT_FAILURE (XP_EXIT_NOPERM for
- * EPERM and EACCES). Returns -errnum; errnum must be positive. The text of errnum is not appended.
+ * Sets the message (overwrites), clears the hint, sets status to XP_EXIT_FAILURE (XP_EXIT_NOPERM
+ * for EPERM and EACCES). Returns -errnum; errnum must be positive. Its text is not appended.
  */
 int xp_err_set(struct xp_err *err, int errnum, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -13,7 +13,7 @@
 
 #define FIRST_SLOTS 64
 
-enum { FREE, USED, REMOVED };		/* struct xp_map_slot.used */
+enum { FREE, USED, REMOVED };		/* struct xp_map_slot.used; only FREE ends a probe */
 
 /* Odd constants with well spread bits: the fractions of the golden ratio and of sqrt(3). */
 #define K1 0x9e3779b97f4a7c15ull

@@ -30,9 +30,9 @@ uint32_t xp_index_find(const struct xp_index *ix, uint64_t hash, xp_index_equal 
 int xp_index_add(struct xp_index *ix, uint64_t hash, uint32_t id);
 void xp_index_release(struct xp_index *ix);
 
-/* Map from uint64_t to uint64_t; removal supported. */
+/* Map from uint64_t to uint64_t; removal supported. Slots are told free, used and removed. */
 struct xp_map {
-	struct xp_map_slot { uint64_t key, value; uint8_t used; } *slots;	/* used: 0 free, 1, 2 removed */
+	struct xp_map_slot { uint64_t key, value; uint8_t used; } *slots;
 	size_t cap, n, filled;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interned byte strings: each distinct string has one dense id, counted up from 0; id 0 is the empty
- * string. Bytes may include NUL; each stored string is also NUL-terminated. Strings live until
- * release and do not move.
+ * Interned byte strings: each distinct string has one dense id, counted up from 0; id 0 is the
+ * empty string. Bytes may include NUL; each stored string is also NUL-terminated. Strings live
+ * until release and do not move.
  */
 #ifndef XP_BASE_INTERN_H
 #define XP_BASE_INTERN_H

@@ -108,8 +108,8 @@ static int unknown_long(const struct xp_opt *opts, const char *word, size_t len,
 }
 
 /* Finds the option of a long name of len bytes: an exact one, else the only one that begins so. */
-static int find_long(const struct xp_opt *opts, const char *word, size_t len, struct spelling *found,
-		     struct xp_err *err)
+static int find_long(const struct xp_opt *opts, const char *word, size_t len,
+		     struct spelling *found, struct xp_err *err)
 {
 	struct spelling forms[3], other = { 0 };
 	const struct xp_opt *o;
@@ -165,7 +165,8 @@ static void apply_flag(const struct xp_opt *o, bool negated)
 }
 
 /* Stores a value; `as` is how the option was spelled. */
-static int apply_value(const struct xp_opt *o, const char *as, const char *value, struct xp_err *err)
+static int apply_value(const struct xp_opt *o, const char *as, const char *value,
+		       struct xp_err *err)
 {
 	char why[XP_OPT_WHY];
 	int ret;
@@ -184,7 +185,8 @@ static int apply_value(const struct xp_opt *o, const char *as, const char *value
 }
 
 /* Parses argv[*i], which starts with "--"; moves *i to the word after what was used. */
-static int parse_long(const struct xp_opt *opts, char **argv, int *i, bool *help, struct xp_err *err)
+static int parse_long(const struct xp_opt *opts, char **argv, int *i, bool *help,
+		      struct xp_err *err)
 {
 	const char *word = argv[*i] + 2;
 	size_t len = strcspn(word, "=");

@@ -22,10 +22,10 @@ enum xp_opt_type {
 	XP_OPT_STRING,		/* dest: const char ** */
 	XP_OPT_UINT,		/* dest: unsigned *, within [min, max] */
 	XP_OPT_DURATION,	/* dest: uint64_t * in ns: 10, 1.5, 10s, 2m, 1h, 500ms */
-	XP_OPT_FREQUENCY,	/* dest: unsigned *: 99, 1k; "max": what the kernel takes; in [min, max] */
-	XP_OPT_PIDS,		/* dest: struct xp_opt_pids *: comma list of decimal pids; repeatable */
+	XP_OPT_FREQUENCY,	/* dest: unsigned *: 99, 1k, "max" (the kernel's); in [min, max] */
+	XP_OPT_PIDS,		/* dest: struct xp_opt_pids *: comma list of pids; repeatable */
 	XP_OPT_CHOICE,		/* dest: int *: index into choices */
-	XP_OPT_IGNORED,		/* accepted for the fingers' sake, does nothing; has a value if arg is set */
+	XP_OPT_IGNORED,		/* for the fingers' sake, does nothing; has a value if arg is set */
 	XP_OPT_END,
 };
 
@@ -64,7 +64,8 @@ void xp_opt_help(const struct xp_opt *opts, FILE *out);
 /*
  * One line per spelling of each visible option, for completion scripts and the check of the man
  * pages: "--name=\tKIND\thelp" ("=" when it takes a value) or "-n\tKIND\thelp". KIND is none, flag
- * (also spelled --no-name), value, file, data (a sample file), pid, or "=" and the choices with commas.
+ * (also spelled --no-name), value, file, data (a sample file), pid, or "=" and the choices with
+ * commas between them.
  */
 void xp_opt_list(const struct xp_opt *opts, FILE *out);
 

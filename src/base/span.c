@@ -49,7 +49,8 @@ static void list_remove(struct xp_spans *s, size_t at)
 }
 
 /* The first place for count indexes in a free range, kept off the boundaries. */
-static bool place(const struct xp_spans *s, const struct xp_span *f, uint32_t count, uint32_t *first)
+static bool place(const struct xp_spans *s, const struct xp_span *f, uint32_t count,
+		  uint32_t *first)
 {
 	uint64_t at = f->first, end = (uint64_t)f->first + f->count, b = s->boundary;
 

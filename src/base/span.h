@@ -16,7 +16,7 @@ struct xp_span {
 
 struct xp_spans {
 	XP_VEC(struct xp_span) free;	/* sorted by first, none adjacent */
-	uint32_t size, used, boundary;	/* boundary: no range crosses a multiple of it; 0: any may */
+	uint32_t size, used, boundary;	/* boundary: no range crosses a multiple of it; 0: none */
 };
 
 int xp_spans_init(struct xp_spans *s, uint32_t size, uint32_t boundary);	/* 0 or -ENOMEM */

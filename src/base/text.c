@@ -15,8 +15,8 @@
 #define DISTANCE_MAX 63
 
 /*
- * Well-formed sequences: Unicode 15.0, table 3-7. The range of the second byte depends on the first;
- * all later bytes are 80..bf.
+ * Well-formed sequences: Unicode 15.0, table 3-7. The range of the second byte depends on the
+ * first; all later bytes are 80..bf.
  */
 static size_t sequence(uint8_t first, uint8_t *low, uint8_t *high)
 {
@@ -252,7 +252,8 @@ char *xp_text_duration(char dst[XP_TEXT_NUMBER], uint64_t ns)
 	else if (s < 3600)
 		snprintf(dst, XP_TEXT_NUMBER, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
 	else
-		snprintf(dst, XP_TEXT_NUMBER, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+		snprintf(dst, XP_TEXT_NUMBER, "%" PRIu64 " h %" PRIu64 " min", s / 3600,
+			 s % 3600 / 60);
 	return dst;
 }
 

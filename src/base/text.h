@@ -22,7 +22,7 @@
  * give XP_REPLACEMENT, one for each maximal part as the Unicode standard recommends.
  */
 size_t xp_utf8_get(const void *p, size_t n, uint32_t *c);
-/* Encodes a code point (XP_REPLACEMENT when it is none) into out[4]; returns the number of bytes. */
+/* Encodes a code point (XP_REPLACEMENT when it is none) into out[4]; returns the bytes used. */
 size_t xp_utf8_put(uint32_t c, char *out);
 
 /*
@@ -36,7 +36,7 @@ void xp_text_safe(struct xp_buf *out, const void *s, size_t n);
  */
 size_t xp_text_safe_copy(char *dst, size_t size, const void *s, size_t n);
 
-/* Terminal cells of a character (0 for combining marks, 2 for East Asian wide ones) and of a text. */
+/* Terminal cells of a character (combining marks: 0, East Asian wide ones: 2) and of a text. */
 unsigned xp_text_cells_of(uint32_t c);
 size_t xp_text_cells(const char *s, size_t n);
 /* Bytes of the longest start of s that fits into that many cells; never splits a character. */
@@ -55,7 +55,7 @@ char *xp_text_duration(char dst[XP_TEXT_NUMBER], uint64_t ns);
  * above 63 bytes count as unlike: UINT_MAX.
  */
 unsigned xp_text_distance(const char *a, const char *b);
-/* Whether name is close enough to what was typed to be offered; *best holds the distance to beat. */
+/* Whether name is near enough to what was typed to be offered; *best is the distance to beat. */
 bool xp_text_nearer(const char *typed, const char *name, unsigned *best);
 
 #endif

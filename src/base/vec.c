@@ -21,7 +21,8 @@ int xp_vec_reserve_(void **v, size_t *cap, size_t need, size_t size)
 
 	if (need <= *cap)
 		return 0;
-	if (need > PTRDIFF_MAX / 2 / size)	/* no object is that large, and doubling stays in range */
+	/* No object is that large, and doubling stays in range. */
+	if (need > PTRDIFF_MAX / 2 / size)
 		return -ENOMEM;
 	while (want < need)
 		want *= 2;

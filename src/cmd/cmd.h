@@ -11,10 +11,10 @@
 struct xp_command {
 	const char *name;
 	const char *summary;			/* one line, no full stop */
-	const char *const *usage;		/* synopsis lines without "xprof ", NULL-terminated */
-	const char *const *examples;		/* command lines for --help, NULL-terminated; may be NULL */
+	const char *const *usage;		/* lines without "xprof ", NULL-terminated */
+	const char *const *examples;		/* command lines, NULL-terminated; may be NULL */
 	const struct xp_opt *(*options)(void);	/* the table, ended by XP_OPT_END */
-	/* Runs with argv[0] = the subcommand's name. Returns the exit status; messages are printed. */
+	/* argv[0] is the subcommand's name. Returns the exit status; messages are printed. */
 	int (*run)(int argc, char **argv);
 };
 
@@ -39,7 +39,10 @@ void xp_cmd_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void xp_cmd_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 extern bool xp_cmd_quiet;
 extern int xp_cmd_verbose;
-/* Flushes stdout; a failure is printed and changes status from OK to FAILURE. EPIPE is quiet: 141. */
+/*
+ * Flushes stdout; a failure is printed and changes status from OK to FAILURE. EPIPE is quiet: 141.
+ * May be called again: main() does.
+ */
 int xp_cmd_end(int status);
 
 #endif

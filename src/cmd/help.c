@@ -75,7 +75,7 @@ void xp_help_command(const struct xp_command *cmd, FILE *out)
 		fprintf(out, "\nSee also xprof-%s(1).\n", cmd->name);
 }
 
-/* Shows a manual page; false when there is no man(1), or no such page (which man(1) says itself). */
+/* Shows a manual page; false when there is no man(1) or no such page. */
 static bool show_page(const char *page)
 {
 	extern char **environ;
