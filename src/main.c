@@ -22,7 +22,7 @@
  *	target/proc.c		/proc/PID: identity, user, threads
  *	target/maps.c		its mappings
  *	target/mem.c		its memory
- *	target/process.c	both, kept in step with the kernel's events
+ *	target/process.h	both together
  *	target/dso.c		the file behind a mapping, opened in its namespace
  *	target/elf.c		ELF images, every offset checked
  *	target/needed.c		which files a command is about to map
