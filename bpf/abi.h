@@ -19,7 +19,8 @@ enum xp_end {
 	XP_END_OUTERMOST,	/* unwind information says so: _start, clone */
 	XP_END_FP_ZERO,		/* end of a frame pointer chain */
 	XP_END_FIBER,		/* return address 0 reached by unwind rows: start of a coroutine's stack */
-	XP_END_LAST_COMPLETE = XP_END_FIBER,
+	XP_END_EXITING,		/* no user stack any more: the task has given up its address space */
+	XP_END_LAST_COMPLETE = XP_END_EXITING,
 	XP_END_TOO_DEEP,	/* more frames than the buffer holds */
 	XP_END_TAIL_CALLS,	/* more frames than the kernel's tail calls reach */
 	XP_END_NO_PROCESS,	/* no tables for this process yet */
@@ -27,7 +28,6 @@ enum xp_end {
 	XP_END_NO_ROWS,		/* no unwind information here and the frame pointer leads nowhere */
 	XP_END_BAD_RULE,	/* unwind information that rows cannot hold, or a register not known here */
 	XP_END_READ,		/* the stack could not be read */
-	XP_END_EXITING,		/* the task has no address space any more */
 	XP_END_32BIT,		/* 32-bit code */
 	XP_END_BACKWARDS,	/* the caller's frame would lie below this one: damaged stack */
 	XP_END_REASONS

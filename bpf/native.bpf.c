@@ -218,6 +218,25 @@ static __always_inline void note_saved(struct xp_walk *w, const struct xp_rule *
 	}
 }
 
+/* The caller's frame pointer by a rule; false with the end's reason set. */
+static __always_inline int step_fp_reg(struct xp_walk *w, __s16 fp_off, __u64 cfa)
+{
+	__u64 at = cfa + fp_off;
+
+	if (fp_off == XP_FP_SAME)
+		return 1;
+	if (fp_off == XP_FP_AT_FP)
+		at = w->fp;
+	if (fp_off == XP_FP_LOST || (fp_off == XP_FP_AT_FP && !w->fp_known)) {
+		w->fp_known = 0;
+		return 1;
+	}
+	if (xp_read_user(&w->fp, 8, at))
+		return !stop(w, XP_END_READ);
+	w->fp_known = 1;
+	return 1;
+}
+
 /* To the caller by a rule of one of the ordinary kinds. */
 static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *rule)
 {
@@ -238,13 +257,8 @@ static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *ru
 	} else {
 		if (xp_read_user(&pair[1], 8, cfa - 8 * (__u64)rule->ra))
 			return stop(w, XP_END_READ);
-		if (fp_off == XP_FP_LOST) {
-			w->fp_known = 0;
-		} else if (fp_off != XP_FP_SAME) {
-			if (xp_read_user(&w->fp, 8, cfa + fp_off))
-				return stop(w, XP_END_READ);
-			w->fp_known = 1;
-		}
+		if (!step_fp_reg(w, fp_off, cfa))
+			return 1;
 	}
 	note_saved(w, rule, cfa);
 	w->pc = pair[1];

@@ -31,6 +31,7 @@ enum xp_saved_reg { XP_SAVED_RBX, XP_SAVED_R12, XP_SAVED_R13, XP_SAVED_R14, XP_S
 
 #define XP_FP_SAME 0x7fff	/* the caller's frame pointer is the current one */
 #define XP_FP_LOST 0x7ffe	/* undefined here, or not expressible */
+#define XP_FP_AT_FP 0x7ffd	/* saved where it points: CFA-realigned functions, DW_OP_breg6 0 */
 #define XP_SAVE_LOST 255	/* in save[]: undefined here, or not expressible */
 
 struct xp_rule {

@@ -22,10 +22,14 @@ void xp_batch_release(struct xp_batch *b)
 	xp_vec_release(&b->ids);
 }
 
-void xp_batch_clear(struct xp_batch *b)
+void xp_batch_clear_raw(struct xp_batch *b)
 {
 	xp_buf_clear(&b->bytes);
 	xp_vec_clear(&b->raws);
+}
+
+void xp_batch_clear_placed(struct xp_batch *b)
+{
 	xp_vec_clear(&b->placed);
 	xp_vec_clear(&b->places);
 }
@@ -163,7 +167,9 @@ static int marks(struct xp_native *native, const struct xp_placed *placed, struc
 	char text[80];
 	int r = 0;
 
-	if (!xp_end_complete(placed->end)) {
+	if (placed->end == XP_END_EXITING) {
+		r = xp_native_mark(native, "[exiting]", &parts->root_mark);
+	} else if (!xp_end_complete(placed->end)) {
 		snprintf(text, sizeof(text), "[truncated: %s]", xp_end_text(placed->end));
 		r = xp_native_mark(native, text, &parts->root_mark);
 	}

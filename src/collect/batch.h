@@ -39,7 +39,8 @@ struct xp_batch {
 };
 
 void xp_batch_release(struct xp_batch *b);
-void xp_batch_clear(struct xp_batch *b);
+void xp_batch_clear_raw(struct xp_batch *b);		/* what was taken from the ring */
+void xp_batch_clear_placed(struct xp_batch *b);		/* what waits for names */
 /* Takes a copy of a ring record. 0 or -ENOMEM; -EINVAL: too short to be one, not taken. */
 int xp_batch_add(struct xp_batch *b, const void *data, size_t size);
 void xp_batch_sort(struct xp_batch *b);		/* by time */

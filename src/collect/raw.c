@@ -21,7 +21,7 @@ static const struct {
 	[XP_END_NO_ROWS] = { "no-rows", "no unwind information" },
 	[XP_END_BAD_RULE] = { "bad-rule", "unsupported unwind rule" },
 	[XP_END_READ] = { "read", "stack unreadable" },
-	[XP_END_EXITING] = { "exiting", "process is exiting" },
+	[XP_END_EXITING] = { "exiting", "exiting" },
 	[XP_END_32BIT] = { "32bit", "32-bit code" },
 	[XP_END_BACKWARDS] = { "backwards", "stack goes backwards" },
 };

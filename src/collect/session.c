@@ -19,8 +19,16 @@
 #include "collect/targets.h"
 #include "runtime/native.h"
 
-#define PAUSE_NS 1000000	/* between wake-ups: a busy machine's events must not keep us busy */
+/*
+ * A busy machine's events must not keep us busy: so many wake-ups in a window are answered at once,
+ * further ones after a pause.
+ */
+#define WINDOW_NS 100000000ull
+#define PROMPT_WAKES 32
+#define PAUSE_NS 1000000
 #define SWEEP_NS 1000000000ull
+#define NAMING_NS 100000000ull	/* how long a sample may wait for its names */
+#define NAMING_SAMPLES 4096
 
 struct xp_session {
 	struct xp_session_options options;
@@ -33,7 +41,8 @@ struct xp_session {
 	struct xp_native native;
 	struct xp_batch batch;
 	int epoll;
-	uint64_t events_lost, swept, woken;
+	uint64_t events_lost, swept, window;
+	unsigned wakes;			/* since window */
 	struct xp_session_stats stats;
 #ifdef XP_TEST_STOP
 	void (*on_raw)(void *ctx, const void *raw);
@@ -192,6 +201,7 @@ int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, s
 
 int xp_session_start(struct xp_session *s, struct xp_err *err)
 {
+	xp_native_prepare(&s->native);
 	return xp_bpf_start(s->bpf, s->options.frequency, err);
 }
 
@@ -242,6 +252,18 @@ static int replay(struct xp_session *s)
 	return r;
 }
 
+/*
+ * Naming may have to read a file's symbols first. It waits a little, because the moments after an
+ * exec are when new mappings must be published fast.
+ */
+static bool naming_is_due(const struct xp_session *s, uint64_t now)
+{
+	const struct xp_batch *b = &s->batch;
+
+	return b->placed.n && (now - b->placed.v[0].time >= NAMING_NS ||
+			       b->placed.n >= NAMING_SAMPLES);
+}
+
 static int name_samples(struct xp_session *s)
 {
 	int r = 0;
@@ -256,15 +278,16 @@ static int name_samples(struct xp_session *s)
 		if (!s->stats.first_sample)
 			s->stats.first_sample = placed->time;
 	}
+	xp_batch_clear_placed(&s->batch);
 	return r;
 }
 
-static int take_batch(struct xp_session *s, struct xp_err *err)
+static int take_batch(struct xp_session *s, bool last, struct xp_err *err)
 {
 	uint64_t now = now_ns();
 	int r;
 
-	xp_batch_clear(&s->batch);
+	xp_batch_clear_raw(&s->batch);
 	r = xp_bpf_consume(s->bpf);
 	if (!r)
 		r = xp_sideband_drain(&s->sideband);
@@ -281,28 +304,38 @@ static int take_batch(struct xp_session *s, struct xp_err *err)
 	}
 	if (!r)
 		r = xp_targets_settle(&s->targets, now);
-	if (!r)
+	if (!r && (last || naming_is_due(s, now)))
 		r = name_samples(s);
 	return r ? xp_err_sys(err, -r, "cannot take samples") : 0;
+}
+
+static void rest(struct xp_session *s)
+{
+	struct timespec pause = { .tv_nsec = PAUSE_NS };
+	uint64_t now = now_ns();
+
+	if (now - s->window >= WINDOW_NS) {
+		s->window = now;
+		s->wakes = 0;
+	}
+	if (++s->wakes > PROMPT_WAKES)
+		nanosleep(&pause, NULL);
 }
 
 int xp_session_wait(struct xp_session *s, int timeout_ms, const sigset_t *mask, struct xp_err *err)
 {
 	struct epoll_event events[16];
-	struct timespec pause = { .tv_nsec = PAUSE_NS };
 
-	if (now_ns() - s->woken < PAUSE_NS)
-		nanosleep(&pause, NULL);
+	rest(s);
 	if (epoll_pwait(s->epoll, events, 16, timeout_ms, mask) < 0 && errno != EINTR)
 		return xp_err_sys(err, errno, "cannot wait for events");
-	s->woken = now_ns();
-	return take_batch(s, err);
+	return take_batch(s, false, err);
 }
 
 int xp_session_stop(struct xp_session *s, struct xp_err *err)
 {
 	xp_bpf_stop(s->bpf);
-	return take_batch(s, err);
+	return take_batch(s, true, err);
 }
 
 unsigned xp_session_alive(const struct xp_session *s)

@@ -50,7 +50,8 @@ int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, s
 int xp_session_start(struct xp_session *s, struct xp_err *err);
 /*
  * Waits until there is something or the time is over (or a signal came, with the mask in force while
- * waiting; NULL: as it is), then puts all samples there are into the profile.
+ * waiting; NULL: as it is), then takes what there is. Samples reach the profile, named, within a
+ * tenth of a second.
  */
 int xp_session_wait(struct xp_session *s, int timeout_ms, const sigset_t *mask, struct xp_err *err);
 /* Stops the timers and takes what is left. */

@@ -38,8 +38,9 @@ static int open_ring(struct xp_sideband_ring *ring, int cpu, struct xp_err *err)
 		.task = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		.watermark = 0,
-		.wakeup_events = 1,
+		/* wakeup_events counts samples only (Linux kernel/events/core.c, perf_output_sample()). */
+		.watermark = 1,
+		.wakeup_watermark = 1,
 	};
 
 	ring->fd = xp_perf_open(&attr, -1, cpu);

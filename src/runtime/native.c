@@ -24,19 +24,43 @@ int xp_native_init(struct xp_native *n, struct xp_profile *profile)
 	return r;
 }
 
+static void *load_ksyms(void *arg)
+{
+	struct xp_native *n = arg;
+
+	xp_ksyms_new(&n->ksyms, NULL, NULL);
+	return NULL;
+}
+
+void xp_native_prepare(struct xp_native *n)
+{
+	n->ksyms_loading = !pthread_create(&n->ksyms_loader, NULL, load_ksyms, n);
+	if (!n->ksyms_loading)
+		load_ksyms(n);
+}
+
+/* n->ksyms is the loader's until it has ended. */
+static void finish_loading(struct xp_native *n)
+{
+	if (n->ksyms_loading)
+		pthread_join(n->ksyms_loader, NULL);
+	n->ksyms_loading = false;
+}
+
 void xp_native_release(struct xp_native *n)
 {
 	for (size_t i = 0; i < n->dsos.n; i++)
 		xp_map_release(&n->dsos.v[i].cache);
 	xp_vec_release(&n->dsos);
 	xp_map_release(&n->kernel_cache);
+	finish_loading(n);
 	xp_ksyms_free(n->ksyms);
 	n->ksyms = NULL;
 }
 
 bool xp_native_kernel_hidden(const struct xp_native *n)
 {
-	return n->ksyms_tried && (!n->ksyms || xp_ksyms_restricted(n->ksyms));
+	return n->ksyms_used && (!n->ksyms || xp_ksyms_restricted(n->ksyms));
 }
 
 /* The profile's entry for a file, and the cache of its frames. */
@@ -152,10 +176,8 @@ static int kernel_frame(struct xp_native *n, uint64_t addr, bool exact, uint32_t
 		*frame = *known;
 		return 0;
 	}
-	if (!n->ksyms_tried) {
-		n->ksyms_tried = true;
-		xp_ksyms_new(&n->ksyms, NULL, NULL);
-	}
+	finish_loading(n);
+	n->ksyms_used = true;
 	if (n->ksyms)
 		xp_ksyms_find(n->ksyms, addr - !exact, &sym);
 	r = kernel_dso(n, sym.module, &f.dso);

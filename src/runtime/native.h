@@ -5,6 +5,7 @@
 #ifndef XP_RUNTIME_NATIVE_H
 #define XP_RUNTIME_NATIVE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,8 +32,9 @@ struct xp_place {
 
 struct xp_native {
 	struct xp_profile *profile;
-	struct xp_ksyms *ksyms;		/* loaded when the first kernel frame comes */
-	bool ksyms_tried;
+	struct xp_ksyms *ksyms;		/* loaded by a thread of its own, see xp_native_prepare() */
+	pthread_t ksyms_loader;
+	bool ksyms_loading, ksyms_used;
 	uint32_t runtime_native, runtime_kernel;	/* string ids */
 	struct xp_map kernel_cache;
 	XP_VEC(struct xp_native_dso { struct xp_map cache; uint32_t entry; bool known; }) dsos;
@@ -40,6 +42,11 @@ struct xp_native {
 
 int xp_native_init(struct xp_native *n, struct xp_profile *profile);	/* 0 or -ENOMEM */
 void xp_native_release(struct xp_native *n);
+/*
+ * Begins to read the kernel's symbols (some 200,000 lines) in the background, so that the first
+ * kernel frame need not wait for it.
+ */
+void xp_native_prepare(struct xp_native *n);
 /* The frame of a place. 0 or -ENOMEM. */
 int xp_native_frame(struct xp_native *n, const struct xp_place *place, uint32_t *frame);
 /* A frame of kind XP_FRAME_MARK with this text. */
