@@ -2,9 +2,9 @@
 /*
  * C++ and Rust symbol names made readable (libiberty).
  *
- * libiberty knows the Itanium C++ ABI and both of Rust's manglings, limits its own recursion (2,048
- * levels, demangle.h: DEMANGLE_RECURSION_LIMIT) and drops the hash of Rust's legacy names unless asked
- * for verbose output (rust-demangle.c). Other names are not even tried.
+ * libiberty knows the Itanium C++ ABI and both of Rust's manglings, limits its own recursion
+ * (2,048 levels, demangle.h: DEMANGLE_RECURSION_LIMIT) and drops the hash of Rust's legacy names
+ * unless asked for verbose output (rust-demangle.c). Other names are not even tried.
  */
 #include "target/demangle.h"
 

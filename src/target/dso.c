@@ -198,7 +198,9 @@ static bool is_mapped(int fd, const struct stat *st, const struct xp_mapping *m)
 		(unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 
-/* A descriptor of the file behind a mapping, or a negative errno: -ESTALE when it is another one. */
+/*
+ * A descriptor of the file behind a mapping, or a negative errno: -ESTALE when it is another one.
+ */
 static int open_mapped(pid_t pid, const struct xp_mapping *m, struct stat *st)
 {
 	char path[4096 + 64];

@@ -3,11 +3,11 @@
  * The dso behind a mapping, opened once and shared by all processes that map it.
  *
  * The file read is the file mapped: a path is opened as printed, then through /proc/PID/root, and
- * accepted only when device and inode are the mapping's; else through /proc/PID/map_files (deleted
- * files; wants CAP_CHECKPOINT_RESTORE). Device numbers in maps differ from stat's on btrfs and
- * overlayfs: there the inode alone decides. Keyed by (dev, ino, size, mtime); the vdso by its content.
- * A dso lives as long as the cache, so ids and pointers stay good; without references it gives up
- * its symbols and lines, which come back when they are asked for.
+ * accepted only when device and inode are the mapping's; else through /proc/PID/map_files
+ * (deleted files; wants CAP_CHECKPOINT_RESTORE). Device numbers in maps differ from stat's on
+ * btrfs and overlayfs: there the inode alone decides. Keyed by (dev, ino, size, mtime); the vdso
+ * by its content. A dso lives as long as the cache, so ids and pointers stay good; without
+ * references it gives up its symbols and lines, which come back when they are asked for.
  */
 #ifndef XP_TARGET_DSO_H
 #define XP_TARGET_DSO_H
@@ -26,9 +26,9 @@
 struct xp_dso {
 	char *path;			/* as the target names it; "[vdso]" */
 	char build_id[2 * XP_BUILD_ID_MAX + 1];	/* hex; "" when none */
-	struct xp_elf *elf;		/* NULL when it could not be opened or is no ELF: see problem */
+	struct xp_elf *elf;		/* NULL when it cannot be read: see problem */
 	char problem[160];		/* why elf is NULL, else "" */
-	struct xp_cfi cfi;		/* rows; released by xp_dso_drop_rows() once they are published */
+	struct xp_cfi cfi;		/* rows, until xp_dso_drop_rows() */
 	bool cfi_built;
 	uint32_t id;			/* dense, by age, for the owner's tables */
 	uint32_t refs;
@@ -59,8 +59,12 @@ void xp_dso_put(struct xp_dsos *dsos, struct xp_dso *dso);
 int xp_dso_need_rows(struct xp_dso *dso);
 void xp_dso_drop_rows(struct xp_dso *dso);	/* rows and rules; function bounds stay */
 /* ELF virtual address of a pc in a mapping of this dso; false when outside every segment. */
-bool xp_dso_vaddr(const struct xp_dso *dso, const struct xp_mapping *m, uint64_t pc, uint64_t *vaddr);
-/* pc - bias = ELF virtual address, for all of an executable mapping; false when it has no such bias. */
+bool xp_dso_vaddr(const struct xp_dso *dso, const struct xp_mapping *m, uint64_t pc,
+		  uint64_t *vaddr);
+/*
+ * pc - bias = ELF virtual address, for all of an executable mapping; false when it has no such
+ * bias.
+ */
 bool xp_dso_bias(const struct xp_dso *dso, const struct xp_mapping *m, uint64_t *bias);
 /* Symbols and lines, loaded on first use. */
 bool xp_dso_symbol(struct xp_dso *dso, uint64_t vaddr, struct xp_sym *out);

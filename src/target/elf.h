@@ -2,12 +2,12 @@
 /*
  * One ELF image, opened for reading: a file, or memory such as the vdso.
  *
- * A regular file of up to XP_ELF_COPY_MAX bytes is read whole into memory (libc.so.6: 0.2 ms): it may
- * be cut short or written to while it is read without any harm. A larger one is mapped privately,
- * because a copy of a browser or a compiler costs too much memory; what remains is that cutting such
- * a file short in place (not replacing it, which is what linkers and package managers do) raises
- * SIGBUS here, as it does in the programs that run it. Every access is checked against the size at
- * opening. libelf is opened over the same bytes, for libdw.
+ * A regular file of up to XP_ELF_COPY_MAX bytes is read whole into memory (libc.so.6: 0.2 ms): it
+ * may be cut short or written to while it is read without any harm. A larger one is mapped
+ * privately, because a copy of a browser or a compiler costs too much memory; what remains is
+ * that cutting such a file short in place (not replacing it, which is what linkers and package
+ * managers do) raises SIGBUS here, as it does in the programs that run it. Every access is
+ * checked against the size at opening. libelf is opened over the same bytes, for libdw.
  */
 #ifndef XP_TARGET_ELF_H
 #define XP_TARGET_ELF_H
@@ -42,9 +42,9 @@ struct xp_elf {
 };
 
 /*
- * Opens an image. The fd stays the caller's (its offset is not moved) and may be closed at once. Only
- * regular files with ELFCLASS64, little-endian, at most XP_ELF_PHNUM_MAX program headers are accepted:
- * -ENOEXEC with a reason otherwise. *elf is NULL on failure.
+ * Opens an image. The fd stays the caller's (its offset is not moved) and may be closed at once.
+ * Only regular files with ELFCLASS64, little-endian, at most XP_ELF_PHNUM_MAX program headers are
+ * accepted: -ENOEXEC with a reason otherwise. *elf is NULL on failure.
  */
 int xp_elf_open_fd(struct xp_elf **elf, int fd, struct xp_err *err);
 int xp_elf_open_path(struct xp_elf **elf, const char *path, struct xp_err *err);

@@ -3,8 +3,8 @@
  * Kernel symbols (kernel/kallsyms.c, s_show(): "ADDRESS TYPE NAME[\t[MODULE]]").
  *
  * The text is kept and names point into it. The modules' symbols come after the kernel's, each
- * module's together; a symbol ends where the next one of the same module begins, and the last one of
- * a module at the end of its page, so that nothing reaches into a far module.
+ * module's together; a symbol ends where the next one of the same module begins, and the last one
+ * of a module at the end of its page, so that nothing reaches into a far module.
  */
 #include "target/ksyms.h"
 
@@ -73,7 +73,8 @@ static bool parse_line(uint8_t *text, uint8_t *p, uint8_t *end, struct entry *e)
 /* Collects the entries; *zero counts the addresses that read as 0. */
 static int parse(struct xp_ksyms *ks, size_t *zero)
 {
-	uint8_t *p = ks->text.data, *last = p + ks->text.len - 1;	/* the last byte is a newline */
+	/* The last byte is a newline. */
+	uint8_t *p = ks->text.data, *last = p + ks->text.len - 1;
 
 	while (p <= last) {
 		uint8_t *nl = memchr(p, '\n', (size_t)(last - p) + 1);
@@ -115,7 +116,10 @@ static bool same_module(const struct xp_ksyms *ks, const struct entry *a, const 
 	return strcmp(text + a->module, text + b->module) == 0;
 }
 
-/* The linker script's marks behind code (include/asm-generic/vmlinux.lds.h): nothing begins there. */
+/*
+ * The linker script's marks behind code (include/asm-generic/vmlinux.lds.h): nothing begins
+ * there.
+ */
 static bool is_end_mark(const struct xp_ksyms *ks, const struct entry *e)
 {
 	const char *name = (const char *)ks->text.data + e->name;
@@ -143,7 +147,8 @@ static void sort_and_bound(struct xp_ksyms *ks)
 			page = UINT64_MAX;
 		if (is_end_mark(ks, &v[i]))
 			v[i].end = v[i].start;
-		else if (i + 1 < kept && (same_module(ks, &v[i], &v[i + 1]) || v[i + 1].start < page))
+		else if (i + 1 < kept &&
+			 (same_module(ks, &v[i], &v[i + 1]) || v[i + 1].start < page))
 			v[i].end = v[i + 1].start;
 		else
 			v[i].end = page;

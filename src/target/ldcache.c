@@ -3,8 +3,8 @@
  * The loader's cache (glibc 2.36, sysdeps/generic/dl-cache.h, struct cache_file_new): a head of 48
  * bytes, entries of 24, then strings. String offsets count from the head's start.
  *
- * Entries for special processors (hwcap not 0) are passed over: which one the loader takes depends on
- * the machine, and all of them are the same library.
+ * Entries for special processors (hwcap not 0) are passed over: which one the loader takes
+ * depends on the machine, and all of them are the same library.
  */
 #include "target/ldcache.h"
 

@@ -22,7 +22,7 @@ struct xp_mapping {
 	uint64_t dev;			/* major << 32 | minor; 0 with ino 0: no file */
 	uint64_t ino;
 	bool exec, deleted;
-	char *path;			/* owned; "" for anonymous memory; "[vdso]", "[anon:...]" as given */
+	char *path;			/* owned; "" for anonymous memory; "[vdso]" as given */
 	void *user;			/* the owner's annotation, moved along, never freed here */
 };
 

@@ -2,9 +2,10 @@
 /*
  * What a command is about to map: the closure of DT_NEEDED, as ld.so(8) would find it.
  *
- * The order is ld.so's: DT_RPATH of the object and of those that led to it (only where there is no
- * DT_RUNPATH), LD_LIBRARY_PATH, the object's DT_RUNPATH, the cache, the default directories. This is
- * a forecast, made so that tables are ready early: what is missed is found when it is mapped.
+ * The order is ld.so's: DT_RPATH of the object and of those that led to it (only where there is
+ * no DT_RUNPATH), LD_LIBRARY_PATH, the object's DT_RUNPATH, the cache, the default directories.
+ * This is a forecast, made so that tables are ready early: what is missed is found when it is
+ * mapped.
  */
 #include <elf.h>
 #include <errno.h>
@@ -78,7 +79,9 @@ static bool is_loadable(const char *path)
 	return ok;
 }
 
-/* Replaces $ORIGIN and ${ORIGIN} by the directory of `object`. False: too long, or another token. */
+/*
+ * Replaces $ORIGIN and ${ORIGIN} by the directory of `object`. False: too long, or another token.
+ */
 static bool expand(char *out, size_t size, const char *text, size_t n, const char *object)
 {
 	const char *slash = strrchr(object, '/');
@@ -189,9 +192,13 @@ static int add_needs(struct search *s, size_t i)
 		if (!s->objects.v[i].rpath)
 			rc = -ENOMEM;
 	}
-	for (size_t n = 0; !rc && n < OBJECTS_MAX && (name = dynamic_string(elf, DT_NEEDED, n)); n++)
+	for (size_t n = 0; !rc && n < OBJECTS_MAX; n++) {
+		name = dynamic_string(elf, DT_NEEDED, n);
+		if (!name)
+			break;
 		if (find_library(found, s, i, runpath, name))
 			rc = add_object(s, found, i);
+	}
 	xp_elf_free(elf);
 	return rc;
 }

@@ -14,7 +14,7 @@
 
 struct xp_proc_info {
 	pid_t pid, ppid;
-	uint64_t start_time;		/* clock ticks after boot; with pid the identity of a process */
+	uint64_t start_time;		/* clock ticks after boot; with pid the identity */
 	char comm[16];			/* may hold any byte but NUL */
 	char state;			/* R S D Z T ... */
 	bool kernel_thread;

@@ -3,8 +3,8 @@
  * Source lines (libdw of elfutils 0.188).
  *
  * Which unit an address belongs to is looked up in an own table made of the units' ranges, since
- * .debug_aranges may be missing: clang writes none. Split units (.dwo files) keep their line table in
- * the main file, so nothing else is opened.
+ * .debug_aranges may be missing: clang writes none. Split units (.dwo files) keep their line
+ * table in the main file, so nothing else is opened.
  */
 #include "target/srcline.h"
 
@@ -106,7 +106,8 @@ static void scan(struct xp_srcline *sl)
 	size_t header;
 
 	sl->scanned = true;
-	while (dwarf_nextcu(sl->dwarf, unit, &next, &header, NULL, NULL, NULL) == 0 && next > unit) {
+	while (dwarf_nextcu(sl->dwarf, unit, &next, &header, NULL, NULL, NULL) == 0 &&
+	       next > unit) {
 		Dwarf_Die die;
 
 		if (dwarf_offdie(sl->dwarf, unit + header, &die) && !add_unit(sl, &die))

@@ -59,7 +59,10 @@ const struct xp_func *xp_sym_starting_at(const struct xp_symtab *st, uint64_t st
 	return low < st->named && st->funcs.v[low].start == start ? &st->funcs.v[low] : NULL;
 }
 
-/* By start; of two with the same, the one that was added first, which has the smaller name offset. */
+/*
+ * By start; of two with the same, the one that was added first, which has the smaller name
+ * offset.
+ */
 static int by_start(const void *a, const void *b)
 {
 	const struct xp_func *x = a, *y = b;
@@ -156,8 +159,9 @@ static uint32_t nameless(struct xp_symtab *st, uint64_t start, uint64_t end)
 }
 
 /*
- * Fills the gap [from, to) with ranges. An unwind entry keeps its bounds (`whole`) though only a part
- * of it shows; what is left of a section is bounded by the gap. *next moves on with the gaps.
+ * Fills the gap [from, to) with ranges. An unwind entry keeps its bounds (`whole`) though only a
+ * part of it shows; what is left of a section is bounded by the gap. *next moves on with the
+ * gaps.
  */
 static int fill_gap(struct xp_symtab *st, struct pieces *p, const struct ranges *r, bool whole,
 		    uint64_t from, uint64_t to, size_t *next)

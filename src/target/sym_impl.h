@@ -28,7 +28,7 @@ struct xp_symtab {
 	XP_VEC(struct xp_func) funcs;	/* the ones with names first, sorted by start */
 	XP_VEC(struct xp_piece) pieces;	/* sorted; neighbours differ */
 	struct xp_buf names;		/* NUL-terminated strings */
-	size_t names_max;		/* bytes: a hostile table may name one string a million times */
+	size_t names_max;		/* bytes: a hostile table may use one string very often */
 	size_t named;
 	const char *source;
 };

@@ -49,7 +49,10 @@ static unsigned rank_of(const Elf64_Sym *sym)
 	       (bind == STB_LOCAL ? 2 : bind == STB_WEAK ? 1 : 0);
 }
 
-/* The name at an offset of a string table, whose last NUL is at `last`; NULL when it is of no use. */
+/*
+ * The name at an offset of a string table, whose last NUL is at `last`; NULL when it is of no
+ * use.
+ */
 static const char *name_of(const struct xp_section *strings, size_t last, const Elf64_Sym *sym)
 {
 	const char *name;

@@ -2,9 +2,9 @@
 /*
  * Functions that only x86-64 machine code tells: PLT stubs, and main of a stripped program.
  *
- * A stub jumps through a slot of the GOT, and the relocation of that slot names the function (System
- * V ABI for x86-64, "Procedure Linkage Table"). With control-flow protection the calls go to .plt.sec,
- * whose stubs jump; those of .plt push the relocation's index for the lazy resolver.
+ * A stub jumps through a slot of the GOT, and the relocation of that slot names the function
+ * (System V ABI for x86-64, "Procedure Linkage Table"). With control-flow protection the calls go
+ * to .plt.sec, whose stubs jump; those of .plt push the relocation's index for the lazy resolver.
  */
 #include <elf.h>
 #include <errno.h>
@@ -199,9 +199,9 @@ int xp_sym_read_plt(struct xp_symtab *st, const struct xp_elf *elf)
 }
 
 /*
- * glibc's _start: [endbr64] xor %ebp,%ebp ... lea or mov main,%rdi; call __libc_start_main. The linker
- * turns the load of main's address into any of three instructions (ABI, "GOTPCRELX"). Returns the
- * address, or 0.
+ * glibc's _start: [endbr64] xor %ebp,%ebp ... lea or mov main,%rdi; call __libc_start_main. The
+ * linker turns the load of main's address into any of three instructions (ABI, "GOTPCRELX").
+ * Returns the address, or 0.
  */
 static uint64_t main_of_start(const uint8_t *p, size_t n, uint64_t vaddr)
 {

@@ -20,7 +20,11 @@
 static char build_dir[64];
 
 /* Skips the test that runs, with a reason. */
-#define SKIP(...) do { print_message("# SKIP " __VA_ARGS__); print_message("\n"); skip(); } while (0)
+#define SKIP(...) do { \
+	print_message("# SKIP " __VA_ARGS__); \
+	print_message("\n"); \
+	skip(); \
+} while (0)
 
 static inline int build_setup(void **state)
 {

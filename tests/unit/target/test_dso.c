@@ -316,8 +316,8 @@ static void follows_rpath_and_runpath(void **state)
 		struct paths p = { 0 };
 		char command[512];
 
-		snprintf(command, sizeof(command), "cc user.c -o user -Ld -la -Wl,-rpath-link,d/sub "
-			 "-Wl,-rpath,/nonexistent:'$ORIGIN/d' %s", flags[i]);
+		snprintf(command, sizeof(command), "cc user.c -o user -Ld -la "
+			 "-Wl,-rpath-link,d/sub -Wl,-rpath,/nonexistent:'$ORIGIN/d' %s", flags[i]);
 		assert_true(build_run(command));
 		assert_int_equal(xp_dso_needed(build_path("user"), collect, &p), 0);
 		assert_true(holds(&p, build_path("d/liba.so")));

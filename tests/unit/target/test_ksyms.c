@@ -86,7 +86,8 @@ static void hidden_addresses(void **state)
 static void odd_lines(void **state)
 {
 	struct xp_ksyms *ks = load(
-		"\n \nffffffff81000000\nffffffff81000000 \nffffffff81000000 T\nffffffff81000000 T \n"
+		"\n \nffffffff81000000\nffffffff81000000 \nffffffff81000000 T\n"
+		"ffffffff81000000 T \n"
 		"xyz T a\nfffffffff81000000 T too_long\n ffffffff81000000 T blank\n"
 		"ffffffff81000000  T two\nffffffff81001000 t\ttab\nffffffff81002000 t name\t\n"
 		"ffffffff81003000 T no_newline");

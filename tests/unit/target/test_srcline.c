@@ -47,7 +47,8 @@ static void compare(const char *path)
 	sl = xp_srcline_new(elf);
 	assert_non_null(sl);
 	snprintf(command, sizeof(command),
-		 "objdump -d --no-show-raw-insn '%s' | awk '/>:$/ { in_it = $2 ~ /^<(work|far|main)>/ }"
+		 "objdump -d --no-show-raw-insn '%s' |"
+		 " awk '/>:$/ { in_it = $2 ~ /^<(work|far|main)>/ }"
 		 " in_it && /^ / { sub(\":\", \"\", $1); print $1 }' | addr2line -a -e '%s'"
 		 " | paste - -", path, path);
 	f = popen(command, "r");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions: rules for sizes, aliases and labels on an assembled program; PLT stubs; main of a stripped
- * program; and how much of installed files' code has function bounds.
+ * Functions: rules for sizes, aliases and labels on an assembled program; PLT stubs; main of a
+ * stripped program; and how much of installed files' code has function bounds.
  */
 #include "target/sym.h"
 
@@ -86,7 +86,8 @@ static const char assembly[] =
 	"tail: .cfi_startproc\\n .skip 0x20,0x90\\n .cfi_endproc\\n"
 	/* 0x120: padding, and a version */
 	".skip 0x10,0x90\\n"
-	".type implementation,@function\\n implementation: .skip 0x10,0x90\\n .size implementation,0x10\\n"
+	".type implementation,@function\\n implementation: .skip 0x10,0x90\\n"
+	".size implementation,0x10\\n"
 	".symver implementation,versioned@@V1\\n"
 	".type table,@object\\n table: .skip 0x10\\n .size table,0x10\\n"
 	".popsection\");\n"
@@ -149,15 +150,16 @@ static void padding_is_no_function(void **state)
 static const char calls[] =
 	"#include <stdio.h>\n#include <stdlib.h>\n"
 	"__attribute__((noinline)) int twice(int x) { return 2 * x + rand(); }\n"
-	"int main(int argc, char **argv) { puts(argv[0]); return abs(twice(getenv(argv[argc - 1]) != 0)); }\n";
+	"int main(int argc, char **argv)\n"
+	"{ puts(argv[0]); return abs(twice(getenv(argv[argc - 1]) != 0)); }\n";
 
 /* Where main calls: the address in objdump's text of a symbol with that name. */
 static uint64_t objdump_stub(const char *path, const char *name)
 {
 	char command[512], line[64];
 
-	snprintf(command, sizeof(command), "objdump -d '%s' | sed -n 's/^\\([0-9a-f]*\\) <%s>:$/\\1/p'"
-		 " | tail -1", path, name);
+	snprintf(command, sizeof(command), "objdump -d '%s' | "
+		 "sed -n 's/^\\([0-9a-f]*\\) <%s>:$/\\1/p' | tail -1", path, name);
 	build_output(command, line, sizeof(line));
 	return strtoull(line, NULL, 16);
 }
@@ -183,7 +185,8 @@ static void check_stubs(const char *name, const char *flags)
 			assert_int_equal(s.end, at + 16);
 		}
 		unload(&f);
-		assert_true(build_run("for f in plt*; do case $f in *.c) ;; *) strip $f;; esac; done"));
+		assert_true(build_run("for f in plt*; do "
+				      "case $f in *.c) ;; *) strip $f;; esac; done"));
 	}
 }
 
@@ -246,7 +249,8 @@ static double coverage(const struct file *f, double *named)
 		const char *name;
 		size_t gap = 0;
 
-		if (!xp_elf_section_at(f->elf, i, &name, &s) || !(s.flags & SHF_EXECINSTR) || !s.data)
+		if (!xp_elf_section_at(f->elf, i, &name, &s) || !s.data ||
+		    !(s.flags & SHF_EXECINSTR))
 			continue;
 		for (uint64_t at = 0; at <= s.size; at++) {
 			struct xp_sym sym;
@@ -283,8 +287,8 @@ static void check_coverage(const char *path)
 	f = load(path, true);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	share = coverage(&f, &named);
-	print_message("# %s: %.3f %% of code has a function, %.1f %% a name; read in %.1f ms\n", path,
-		      share, named, (double)(b.tv_sec - a.tv_sec) * 1e3 +
+	print_message("# %s: %.3f %% of code has a function, %.1f %% a name; read in %.1f ms\n",
+		      path, share, named, (double)(b.tv_sec - a.tv_sec) * 1e3 +
 		      (double)(b.tv_nsec - a.tv_nsec) / 1e6);
 	assert_true(share >= 99.9);
 	unload(&f);
