@@ -125,6 +125,11 @@ static int place_kernel(struct xp_batch *b, const struct xp_raw *raw)
 	return 0;
 }
 
+static bool leaf_is_known(const struct xp_target *target, const struct xp_raw *raw)
+{
+	return target && xp_maps_find(&target->process.maps, raw->native[0].pc);
+}
+
 int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp_targets *targets)
 {
 	struct xp_placed placed = { 0 }, *slot;
@@ -146,8 +151,8 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	placed.nkernel = head->nkernel;
 	placed.first = b->places.n;
 	if (placed.nnative && (!target || head->generation < target->min_generation)) {
-		/* Walked with the tables of another address space: only the leaf is sure. */
-		placed.nnative = 1;
+		/* Walked with the tables of another address space: only a leaf in this one is sure. */
+		placed.nnative = leaf_is_known(target, &raw);
 		placed.end = XP_END_NO_PROCESS;
 	}
 	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
