@@ -123,7 +123,9 @@ static int16_t fp_place(struct xp_cfi_place place)
 {
 	if (place.how == XP_CFI_UNSPECIFIED)
 		return XP_FP_SAME;
-	if (place.how != XP_CFI_SLOT || place.off < INT16_MIN || place.off >= XP_FP_LOST)
+	if (place.how == XP_CFI_AT_FP)
+		return XP_FP_AT_FP;
+	if (place.how != XP_CFI_SLOT || place.off < INT16_MIN || place.off >= XP_FP_AT_FP)
 		return XP_FP_LOST;
 	return (int16_t)place.off;
 }

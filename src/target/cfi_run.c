@@ -95,6 +95,20 @@ static void set_same(struct xp_cfi_run *run, uint64_t reg)
 	set_place(run, reg, sp ? XP_CFI_ELSEWHERE : XP_CFI_UNSPECIFIED);
 }
 
+/*
+ * The one expression that rows hold: where a function realigns the stack, gcc says of the frame
+ * pointer that it is saved where it points, DW_OP_breg<fp> 0 (GCC 12, gcc/dwarf2cfi.cc, reg_save).
+ */
+static void set_expression(struct xp_cfi_run *run, uint64_t reg)
+{
+	uint64_t len = uleb(&run->insns);
+	const uint8_t *expr = xp_cur_bytes(&run->insns, len);
+	bool at_fp = expr && reg == run->arch->fp && len == 2 &&
+		     expr[0] == DW_OP_breg0 + run->arch->fp && expr[1] == 0;
+
+	set_place(run, reg, at_fp ? XP_CFI_AT_FP : XP_CFI_ELSEWHERE);
+}
+
 static int restore(struct xp_cfi_run *run, uint64_t reg)
 {
 	enum xp_cfi_column col = column_of(run, reg);
@@ -243,6 +257,8 @@ static int step_register(struct xp_cfi_run *run, uint8_t op)
 		set_place(run, reg, XP_CFI_ELSEWHERE);
 		return 0;
 	case DW_CFA_expression:
+		set_expression(run, reg);
+		return 0;
 	case DW_CFA_val_expression:
 		xp_cur_bytes(c, uleb(c));
 		set_place(run, reg, XP_CFI_ELSEWHERE);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call frame instructions and CIEs as bytes,
-	       with the rows that they must give. Opcodes are those of
- * DWARF 5, section 7.24, and of the GNU extensions.
+ * Call frame instructions and CIEs as bytes, with the rows that they must give. Opcodes are those
+ * of DWARF 5, section 7.24, and of the GNU extensions.
  */
 #ifndef XP_TESTS_TARGET_CFI_CASES_H
 #define XP_TESTS_TARGET_CFI_CASES_H
@@ -92,8 +91,27 @@ static const struct insn_case cases[] = {
 	{ "CFA offset whose product overflows",
 	  CODE(0x13, 255, 255, 255, 255, 255, 255, 255, 255, 63),
 	  .rows = { { 0, ONLY(BAD) } } },
-	{ "expression", CODE(0x10, 6, 2, 0x76, 0, 0x10, 3, 2, 0x76, 0x78),
+	{ "expression", CODE(0x10, 6, 2, 0x76, 0x70, 0x10, 3, 2, 0x76, 0x78),
 	  .rows = { { 0, RULE(SP, 0, 8, XP_FP_LOST, 1, XP_SAVE_LOST) } } },
+	{ "frame pointer where it points",
+	  CODE(0x0c, 10, 0, 0x41, 0x10, 6, 2, 0x76, 0, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x0a,
+	       0x41, 0xc6, 0x41, 0x0b, 0x41, 0x86, 2),
+	  .rows = { { 0, RULE(REG, 10, 0, XP_FP_SAME, 1, 0) },
+		    { 1, RULE(REG, 10, 0, XP_FP_AT_FP, 1, 0) },
+		    { 2, RULE(DEREF_FP, 0, -8, XP_FP_AT_FP, 1, 0) },
+		    { 3, RULE(DEREF_FP, 0, -8, XP_FP_SAME, 1, 0) },
+		    { 4, RULE(DEREF_FP, 0, -8, XP_FP_AT_FP, 1, 0) },
+		    { 5, RULE(DEREF_FP, 0, -8, -16, 1, 0) } } },
+	{ "almost that: more after it", CODE(0x10, 6, 3, 0x76, 0, 0x06),
+	  .rows = { { 0, RULE(SP, 0, 8, XP_FP_LOST, 1, 0) } } },
+	{ "almost that: another base", CODE(0x10, 6, 2, 0x77, 0),
+	  .rows = { { 0, RULE(SP, 0, 8, XP_FP_LOST, 1, 0) } } },
+	{ "almost that: nothing", CODE(0x10, 6, 0, 0x00),
+	  .rows = { { 0, RULE(SP, 0, 8, XP_FP_LOST, 1, 0) } } },
+	{ "almost that: the value itself", CODE(0x16, 6, 2, 0x76, 0),
+	  .rows = { { 0, RULE(SP, 0, 8, XP_FP_LOST, 1, 0) } } },
+	{ "almost that: another register", CODE(0x10, 3, 2, 0x76, 0, 0x10, 0x0c, 2, 0x7c, 0),
+	  .rows = { { 0, RULE(SP, 0, 8, XP_FP_SAME, 1, XP_SAVE_LOST, XP_SAVE_LOST) } } },
 	{ "expression of the return address", CODE(0x10, 16, 2, 0x77, 8),
 	  .rows = { { 0, ONLY(BAD) } } },
 	{ "val_expression", CODE(0x16, 6, 2, 0x77, 8, 0x16, 15, 1, 0x30),

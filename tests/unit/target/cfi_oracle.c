@@ -19,7 +19,7 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
 /* Where libdw says that a register's value in the caller is. */
 struct location {
-	enum { SAME, UNDEFINED, AT_CFA, IS_CFA, OTHER } how;
+	enum { SAME, UNDEFINED, AT_CFA, IS_CFA, AT_FP, OTHER } how;
 	int64_t off;
 };
 
@@ -44,6 +44,8 @@ static struct location location_of(Dwarf_Frame *frame, int reg)
 	}
 	if (n == 1)
 		loc.how = AT_CFA;
+	else if (n == 2 && ops[1].atom == DW_OP_breg6 && ops[1].number == 0)
+		loc.how = AT_FP;	/* the CFA below it on the stack is not used */
 	else if (n == 2 && ops[1].atom == DW_OP_stack_value)
 		loc.how = IS_CFA;
 	return loc;
@@ -121,7 +123,8 @@ static struct xp_rule rule_of(Dwarf_Frame *frame)
 	if (rule.kind == XP_RULE_BAD || !rule.ra || sp.how != IS_CFA || sp.off != 0)
 		return bad;
 	rule.fp_off = fp.how == SAME ? XP_FP_SAME :
-		      fp.how == AT_CFA && fp.off >= -0x8000 && fp.off < XP_FP_LOST ?
+		      fp.how == AT_FP ? XP_FP_AT_FP :
+		      fp.how == AT_CFA && fp.off >= -0x8000 && fp.off < XP_FP_AT_FP ?
 		      (int16_t)fp.off : XP_FP_LOST;
 	for (int i = 0; i < XP_SAVED_N; i++) {
 		struct location loc = saved_location(frame, i ? R12 + i - 1 : RBX);
