@@ -15,7 +15,12 @@
 
 #include "target/sym_impl.h"
 
-#define PADDING_MAX 16		/* functions are aligned to 16 bytes: a gap up to this is no code */
+/*
+ * Functions are aligned to 16 bytes, so a gap up to this is padding, or the end of a function whose
+ * unwind entry stops early: glibc's clone3 (2.36, sysdeps/unix/sysv/linux/x86_64/clone3.S) ends its
+ * entry before the system call. It belongs to the function before, as in the unwind rows.
+ */
+#define PADDING_MAX 16
 #define NAMES_MIN (1u << 20)
 #define NAME_MAX_BYTES (64u << 10)
 
@@ -160,12 +165,13 @@ static uint32_t nameless(struct xp_symtab *st, uint64_t start, uint64_t end)
 
 /*
  * Fills the gap [from, to) with ranges. An unwind entry keeps its bounds (`whole`) though only a
- * part of it shows; what is left of a section is bounded by the gap. *next moves on with the
- * gaps.
+ * part of it shows; what is left of a section is bounded by the gap, and goes to the function
+ * before when it is padding. *next moves on with the gaps.
  */
 static int fill_gap(struct xp_symtab *st, struct pieces *p, const struct ranges *r, bool whole,
 		    uint64_t from, uint64_t to, size_t *next)
 {
+	uint32_t before = p->list.n ? p->list.v[p->list.n - 1].func : XP_FUNC_NONE;
 	int rc = emit(p, from, XP_FUNC_NONE);
 
 	while (*next < r->list.n && r->list.v[*next].end <= from)
@@ -175,8 +181,10 @@ static int fill_gap(struct xp_symtab *st, struct pieces *p, const struct ranges 
 		uint64_t start = f.start > from ? f.start : from, end = f.end < to ? f.end : to;
 		uint32_t func;
 
-		if (!whole && end - start <= PADDING_MAX)
+		if (!whole && end - start <= PADDING_MAX) {
+			rc = start == from ? emit(p, start, before) : 0;
 			continue;
+		}
 		func = whole ? nameless(st, f.start, f.end) : nameless(st, start, end);
 		if (func == XP_FUNC_NONE)
 			return -ENOMEM;

@@ -12,7 +12,8 @@
  * program's `main` is the address that _start loads into rdi (glibc's crt1,
  * sysdeps/x86_64/start.S); .init and .fini are _init and _fini. Code of a section that has
  * neither symbol nor unwind entry is bounded by its neighbours, so that a pc in it still belongs
- * to something that has a start.
+ * to something that has a start. Gaps up to 16 bytes belong to the function before: an address
+ * found there lies past that function's end.
  */
 #ifndef XP_TARGET_SYM_H
 #define XP_TARGET_SYM_H

@@ -130,7 +130,7 @@ static void symbols_keep_to_their_bounds(void **state)
 	unload(&f);
 }
 
-static void padding_is_no_function(void **state)
+static void padding_belongs_to_the_function_before(void **state)
 {
 	struct file f;
 	struct xp_sym s;
@@ -140,8 +140,8 @@ static void padding_is_no_function(void **state)
 	(void)state;
 	base = nm(path, "base");
 	f = load(path, true);
-	assert_false(xp_symtab_find(f.st, base + 0x120, &s));
-	assert_false(xp_symtab_find(f.st, base + 0x12f, &s));
+	is(&f, base, 0x120, "tail", 0x100, 0x120);
+	is(&f, base, 0x12f, "tail", 0x100, 0x120);
 	assert_false(xp_symtab_find(f.st, 0, &s));
 	assert_false(xp_symtab_find(f.st, UINT64_MAX, &s));
 	unload(&f);
@@ -262,7 +262,7 @@ static double coverage(const struct file *f, double *named)
 			all += gap > 16 ? gap : 0;
 			gap = 0;
 			if (at < s.size) {
-				assert_true(sym.start <= s.addr + at && s.addr + at < sym.end);
+				assert_true(sym.start <= s.addr + at && s.addr + at < sym.end + 16);
 				all++;
 				found++;
 				names += sym.name != NULL;
@@ -372,7 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(symbols_keep_to_their_bounds),
-		cmocka_unit_test(padding_is_no_function),
+		cmocka_unit_test(padding_belongs_to_the_function_before),
 		cmocka_unit_test(stubs_have_the_names_of_what_they_call),
 		cmocka_unit_test(main_is_found_through_start),
 		cmocka_unit_test(all_code_has_function_bounds),
