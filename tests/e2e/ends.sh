@@ -8,11 +8,9 @@
 need_bpf
 need_workloads
 
-# whole PROGRAM ARGUMENT...: attaches to the running program for a second
-whole()
+# attach PROGRAM ARGUMENT...: records the running program for a second
+attach()
 {
-	local label="$*"
-	need_variant "$1" || return 0
 	local program=$WORKLOADS/$1
 	shift
 	spawn "$program" "$@" >/dev/null
@@ -20,7 +18,27 @@ whole()
 	kill -KILL $spawned
 	is "$status" 0 "$label: status" || diag "$err"
 	folded "$tmp/data"
+}
+
+# whole PROGRAM ARGUMENT...
+whole()
+{
+	label="$*"
+	need_variant "$1" || return 0
+	attach "$@"
 	complete_enough "$label"
+}
+
+# own_frames PROGRAM ARGUMENT...: Debian's musl has no unwind information, so the way ends in its
+# start-up code or, with a leaf in it, at once; but not within the program.
+own_frames()
+{
+	label="$*"
+	need_variant "$1" || return 0
+	attach "$@"
+	cmp_num "$(samples '/;leaf_burn/')" -ge 100 "$label: samples"
+	is "$(samples '/;leaf_burn/ && !/;main;/')" 0 "$label: every stack of the program reaches main" ||
+		diag "$(truncated_reasons)"
 }
 
 # roots NAME: every whole stack starts with this function
@@ -67,12 +85,11 @@ for leaf in qsort vdso string syscall printf; do
 	whole shapes-gcc-O2 mixed $leaf 40
 done
 whole shapes-static mixed printf 40
-whole shapes-musl mixed qsort 40
-whole shapes-musl-static mixed string 40
-for depth in 500; do
-	whole shapes-gcc-O2 plain burn $depth
-	exact_depth $depth
+for v in musl musl-static; do
+	own_frames shapes-$v mixed burn 40
 done
+whole shapes-gcc-O2 plain burn 500
+exact_depth 500
 whole asmmain 60
 whole cxx-gcc 60
 whole cxx-clang 60

@@ -27,6 +27,10 @@ for check in 'ok 1 bad' 'is a b bad' 'like abc "*d*" bad' 'cmp_num 2 "<" 1.5 bad
 	inner "$check; done_testing"
 	is "$status" 1 "fails: $check"
 	like "$out" "not ok 1 - bad*" "says so: $check"
+	inner "$check || echo more; done_testing"
+	like "$out" "*
+more
+*" "returns it: $check"
 done
 
 inner 'skip bpf "no rights" one; done_testing'

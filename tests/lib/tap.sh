@@ -12,6 +12,7 @@
 #   run COMMAND...            status in $status, output in $out, messages in $err (files: $tmp/out, $tmp/err)
 #   need_bpf, need_program P  skip_all unless it is there
 #
+# A check returns its result, so "check || diag more" tells more about a failure.
 # NEED is one word (bpf, root, clang, ruby, ...). XPROF_MUST_RUN, a comma list of such words or "all",
 # makes the skip of any of them a failure.
 # $tmp is a directory of the test's own, removed at the end together with what spawn started.
@@ -64,8 +65,10 @@ is()
 {
 	local same=1
 	[ "$1" != "$2" ] || same=0
-	ok $same "$3" || diag "got:  $1
+	ok $same "$3" && return
+	diag "got:  $1
 want: $2"
+	return 1
 }
 
 like()
@@ -74,8 +77,10 @@ like()
 	case $1 in
 	$2) match=0 ;;
 	esac
-	ok $match "$3" || diag "got:  $1
+	ok $match "$3" && return
+	diag "got:  $1
 want: $2"
+	return 1
 }
 
 cmp_num()
@@ -85,7 +90,9 @@ cmp_num()
 	-*) [ "$1" "$2" "$3" ] && true=0 ;;
 	*) awk "BEGIN { exit !(($1) $2 ($3)) }" </dev/null && true=0 ;;
 	esac
-	ok $true "$4" || diag "false: $1 $2 $3"
+	ok $true "$4" && return
+	diag "false: $1 $2 $3"
+	return 1
 }
 
 # Is this need one that must be there?

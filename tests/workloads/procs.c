@@ -3,7 +3,7 @@
  * Processes that come and go.
  *
  * usage: procs fork N SECONDS    N children at once, child i spends SECONDS in child_work_i (N <= 4)
- *        procs prefork SECONDS   4 children, each replaced after 0.3 s of CPU time; parent waits
+ *        procs prefork SECONDS   4 children, each replaced after 0.1 s of CPU time; parent waits
  *        procs orphan SECONDS    the parent sleeps 1 s, forks and ends; the child spends SECONDS
  *                                in child_work_0
  *        procs vfork N           N times vfork, exec of "procs spin 0.02"
@@ -72,10 +72,10 @@ static int prefork(double seconds)
 	int next = 0;
 
 	for (; next < 4; next++)
-		start_child(next, 0.3);
+		start_child(next, 0.1);
 	while (wait(NULL) > 0)
 		if (truth_clock(CLOCK_MONOTONIC) < end)
-			start_child(next++ % 4, 0.3);
+			start_child(next++ % 4, 0.1);
 	return 0;
 }
 
