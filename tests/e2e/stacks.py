@@ -31,8 +31,8 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STOP = os.environ.get("XPROF_STOP", os.path.join(HERE, "../../build/xprof-stop"))
-WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(STOP), "workloads"))
+STOP = os.environ.get("XPROF_STOP", os.path.join(HERE, "../../build/tests/e2e/xprof-stop"))
+WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(STOP), "../../workloads"))
 STOPS = int(os.environ.get("STOPS", "12"))
 LEAST_STOPS = 300
 SIGNALS = ("signal handler", "alternate stack")
