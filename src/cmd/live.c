@@ -72,6 +72,32 @@ static void log_verbose(const char *line)
 		xp_cmd_note("%s", line);
 }
 
+/* A second Ctrl-C while the first one's work is being finished. It is blocked, hence pending. */
+static bool give_up(void)
+{
+	sigset_t pending;
+
+	return got_signal && !sigpending(&pending) && sigismember(&pending, SIGINT);
+}
+
+/*
+ * The kernel side sees pids of the first PID namespace; in another one no number would fit and
+ * nothing would ever be sampled. PROC_PID_INIT_INO: Linux include/linux/proc_ns.h.
+ */
+static int check_namespace(struct xp_err *err)
+{
+	char link[64] = "";
+	int r;
+
+	if (readlink("/proc/self/ns/pid", link, sizeof(link) - 1) < 0 ||
+	    !strcmp(link, "pid:[4026531836]"))
+		return 0;
+	r = xp_err_set(err, ENOTSUP, "xprof runs inside a PID namespace (a container), where the "
+		       "kernel's process numbers are not known");
+	xp_err_hint(err, "run it on the host, or start the container with --pid=host");
+	return r;
+}
+
 static int check_targets(struct xp_live *live, struct xp_err *err)
 {
 	const struct xp_live_options *o = live->options;
@@ -111,6 +137,7 @@ int xp_live_open(struct xp_live *live, const struct xp_live_options *options, st
 		.follow_children = true,
 		.tail_calls = options->no_bpf_loop,
 		.log = log_verbose,
+		.give_up = give_up,
 	};
 	struct xp_child no_child = XP_CHILD_INIT;
 	int r;
@@ -120,6 +147,8 @@ int xp_live_open(struct xp_live *live, const struct xp_live_options *options, st
 	live->options = options;
 	live->child = no_child;
 	r = check_targets(live, err);
+	if (!r)
+		r = check_namespace(err);
 	if (r)
 		return r;
 	r = xp_profile_init(&live->profile);
@@ -241,7 +270,7 @@ static int describe_counts(struct xp_live *live)
 	if (!r)
 		r = xp_profile_set_counter(p, "samples", stats.samples);
 	if (!r)
-		r = xp_profile_set_counter(p, "lost", stats.lost + stats.malformed);
+		r = xp_profile_set_counter(p, "lost", stats.lost + stats.malformed + stats.given_up);
 	if (!r)
 		r = xp_profile_set_counter(p, "kernel-cut", stats.kernel_cut);
 	if (!r)
@@ -329,7 +358,7 @@ void xp_live_summary(const struct xp_live *live, char *out, size_t size)
 	at = add(out, size, at, "%llu samples of %u process%s in %s: %llu lost",
 		 (unsigned long long)s.samples, s.processes, s.processes == 1 ? "" : "es",
 		 xp_text_duration(duration, live->ended - live->started),
-		 (unsigned long long)(s.lost + s.malformed));
+		 (unsigned long long)(s.lost + s.malformed + s.given_up));
 	if (s.samples)
 		at = add(out, size, at, ", %.1f %% complete", 100.0 * complete / s.samples);
 	if (cut)

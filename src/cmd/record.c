@@ -102,6 +102,9 @@ static void warn_about(const struct xp_live *live, const struct xp_session_stats
 	if (s->lost + s->malformed)
 		xp_cmd_warn("%llu samples were lost: raise --ring-size or lower the rate",
 			    (unsigned long long)(s->lost + s->malformed));
+	if (s->given_up)
+		xp_cmd_warn("%llu samples were dropped by the second Ctrl-C",
+			    (unsigned long long)s->given_up);
 	if (s->untracked)
 		xp_cmd_warn("%llu child processes were not followed: too many at once",
 			    (unsigned long long)s->untracked);
@@ -175,7 +178,7 @@ static int exit_status(struct xp_live *live, int own)
 
 	if (sig == SIGTERM || sig == SIGHUP)
 		return own ? own : 128 + sig;
-	if (live->child.pid && !live_options.pids.n) {
+	if (live->child.pid) {
 		if (!live->child.ended && !xp_live_wait_child(live))
 			return own ? own : 128 + xp_live_signal();
 		return xp_child_status(&live->child) ? xp_child_status(&live->child) : own;

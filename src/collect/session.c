@@ -271,6 +271,10 @@ static int name_samples(struct xp_session *s)
 	for (size_t i = 0; !r && i < s->batch.placed.n; i++) {
 		const struct xp_placed *placed = &s->batch.placed.v[i];
 
+		if (s->options.give_up && s->options.give_up()) {
+			s->stats.given_up += s->batch.placed.n - i;
+			break;
+		}
 		r = xp_batch_name(&s->batch, placed, &s->native);
 		s->stats.samples++;
 		s->stats.ends[placed->end]++;

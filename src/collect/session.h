@@ -22,11 +22,13 @@ struct xp_session_options {
 	bool follow_children;
 	bool tail_calls;		/* for tests: see collect/bpf.h */
 	void (*log)(const char *line);
+	bool (*give_up)(void);		/* the user will not wait for the rest of the names; may be NULL */
 };
 
 struct xp_session_stats {
 	uint64_t samples;		/* put into the profile */
 	uint64_t lost;			/* the ring had no room */
+	uint64_t given_up;		/* taken, but dropped unnamed: see options.give_up */
 	uint64_t malformed;		/* ring records that failed their check */
 	uint64_t untracked;		/* children for which the process table had no room */
 	uint64_t events_lost;		/* side-band events; mappings were read again */

@@ -16,6 +16,7 @@
 #include "target/proc.h"
 
 #define RETIRE_NS 1000000000ull
+#define SWEEP_MAX 64
 
 int xp_targets_init(struct xp_targets *t)
 {
@@ -274,8 +275,10 @@ static int name_thread(struct xp_targets *t, pid_t pid, pid_t tid, const char *c
 	return r;
 }
 
-static int apply_exec(struct xp_targets *t, struct xp_target *target)
+static int apply_exec(struct xp_targets *t, struct xp_target *target, const struct xp_event *e)
 {
+	if (e->time < target->since)	/* the mappings are those of the new image already */
+		return 0;
 	xp_maps_release(&target->process.maps);
 	target->min_generation = t->generation + 1;
 	target->before_exec = false;
@@ -308,12 +311,12 @@ static int inherit_name(struct xp_targets *t, const struct xp_event *e)
 static int apply_fork(struct xp_targets *t, struct xp_target *parent, const struct xp_event *e)
 {
 	struct xp_proc entry = { .tgid = e->pid };
-	struct xp_target *child;
+	struct xp_target *child = xp_targets_find(t, e->pid);
 	int r;
 
 	if (e->pid == e->ppid)
 		return inherit_name(t, e);
-	if (!t->follow_children)
+	if (!t->follow_children || (child && e->time < child->since))
 		return 0;
 	child = add_target(t, e->pid);
 	if (!child)
@@ -348,7 +351,7 @@ int xp_targets_event(struct xp_targets *t, const struct xp_event *e, const char 
 	case XP_EVENT_MMAP:
 		return apply_mmap(t, target, e, text);
 	case XP_EVENT_EXEC:
-		r = apply_exec(t, target);
+		r = apply_exec(t, target, e);
 		return r ? r : apply_comm(t, target, e, text);
 	case XP_EVENT_COMM:
 		return apply_comm(t, target, e, text);
@@ -434,16 +437,33 @@ int xp_targets_resync(struct xp_targets *t, uint64_t now)
 	return r == -ENOMEM ? r : 0;
 }
 
-void xp_targets_sweep(struct xp_targets *t)
+static bool has_ended(pid_t pid)
 {
 	struct xp_proc_info info;
 
-	for (size_t i = 0; i < t->list.n; i++) {
-		struct xp_target *target = t->list.v[i];
+	return xp_proc_read(&info, pid, NULL) == -ESRCH || info.state == 'Z' || info.state == 'X';
+}
 
-		if (target->exited)
-			continue;
-		if (xp_proc_read(&info, target->process.pid, NULL) == -ESRCH || info.state == 'Z')
+/* A process whose first thread has ended is a zombie by its state while other threads run. */
+static bool is_gone(pid_t pid)
+{
+	struct xp_proc_threads threads = { 0 };
+	bool gone = has_ended(pid);
+
+	if (!gone || xp_proc_threads_read(&threads, pid, NULL))
+		return gone;
+	for (size_t i = 0; gone && i < threads.list.n; i++)
+		gone = has_ended(threads.list.v[i].tid);
+	xp_proc_threads_release(&threads);
+	return gone;
+}
+
+void xp_targets_sweep(struct xp_targets *t)
+{
+	for (size_t i = 0; i < t->list.n && i < SWEEP_MAX; i++) {
+		struct xp_target *target = t->list.v[t->sweep++ % t->list.n];
+
+		if (!target->exited && is_gone(target->process.pid))
 			target->exited = true;
 	}
 }

@@ -58,6 +58,7 @@ struct xp_targets {
 	XP_VEC(struct xp_range_set *) retired;
 	uint32_t generation;
 	unsigned seen;			/* processes that were ever a target */
+	size_t sweep;			/* index of the next one to be looked at */
 };
 
 int xp_targets_init(struct xp_targets *t);
@@ -75,7 +76,7 @@ void xp_targets_exited(struct xp_targets *t, pid_t pid);
 int xp_targets_settle(struct xp_targets *t, uint64_t now);
 /* Reads all mappings again: after events were lost. */
 int xp_targets_resync(struct xp_targets *t, uint64_t now);
-/* Marks those whose process is gone without our having been told. */
+/* Marks those whose process is gone without our having been told; looks at a few of them a call. */
 void xp_targets_sweep(struct xp_targets *t);
 
 struct xp_target *xp_targets_find(const struct xp_targets *t, pid_t pid);	/* NULL: not one */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builds the table of unwind rows of an image: finds .eh_frame, runs its FDEs in the order of their
- * addresses, numbers the distinct rules.
+ * Builds the table of unwind rows of an image: finds .eh_frame and .debug_frame, runs their FDEs in
+ * the order of their addresses, numbers the distinct rules.
  */
 #include "target/cfi.h"
 
-#include <dwarf.h>
+#include <elf.h>
 #include <errno.h>
+#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +16,15 @@
 
 #define ROWS_MAX 4000000	/* with the XP_RULE_NONE at the end */
 #define PADDING_MAX 16		/* a gap this short between functions is alignment */
+#define INFLATED_MAX (256u << 20)	/* bytes of a compressed section, before and after */
+
+enum source { EH_FRAME = 1, DEBUG_FRAME = 2 };
 
 struct builder {
 	struct xp_cfi *cfi;
-	const struct xp_cfi_entries *entries;
+	struct xp_cfi_entries eh, debug;
+	struct xp_cfi_func code;		/* where functions of debug may be */
+	unsigned sources;			/* enum source: what gave rows */
 	struct xp_index index;			/* of cfi->rules */
 	struct xp_cfi_run run;
 };
@@ -80,12 +86,12 @@ static int add_none(struct builder *b, uint64_t vaddr)
 }
 
 /* Appends an FDE's rows. 0, -ENOMEM, -ENOSPC, -EINVAL: malformed. */
-static int run_fde(struct builder *b, const struct xp_cfi_fde *fde)
+static int run_fde(struct builder *b, const struct xp_cfi_entries *es, const struct xp_cfi_fde *fde)
 {
 	struct xp_cfi_run *run = &b->run;
 	int rc;
 
-	xp_cfi_run_init(run, b->entries, fde);
+	xp_cfi_run_init(run, es, fde);
 	while ((rc = xp_cfi_run_next(run)) > 0) {
 		struct xp_rule rule = xp_cfi_rule(run->arch, run->cie, &run->state);
 
@@ -97,7 +103,7 @@ static int run_fde(struct builder *b, const struct xp_cfi_fde *fde)
 }
 
 /* Appends one function, or nothing of it and counts it as bad. 0 or -ENOMEM. */
-static int add_fde(struct builder *b, const struct xp_cfi_fde *fde)
+static int add_fde(struct builder *b, const struct xp_cfi_entries *es, const struct xp_cfi_fde *fde)
 {
 	struct xp_cfi *cfi = b->cfi;
 	const struct xp_cfi_func *last = cfi->funcs.n ? &cfi->funcs.v[cfi->funcs.n - 1] : NULL;
@@ -112,7 +118,7 @@ static int add_fde(struct builder *b, const struct xp_cfi_fde *fde)
 	if (last && fde->start - last->end > PADDING_MAX)
 		rc = add_none(b, last->end);
 	if (!rc)
-		rc = run_fde(b, fde);
+		rc = run_fde(b, es, fde);
 	if (rc == -EINVAL || rc == -ENOSPC) {
 		cfi->rows.n = nrows;
 		cfi->bad_fdes++;
@@ -124,19 +130,55 @@ static int add_fde(struct builder *b, const struct xp_cfi_fde *fde)
 	if (!func)
 		return -ENOMEM;
 	*func = (struct xp_cfi_func){ fde->start, fde->end };
+	b->sources |= es->debug_frame ? DEBUG_FRAME : EH_FRAME;
 	return 0;
+}
+
+/*
+ * Appends a function of .debug_frame where .eh_frame has none; next is what .eh_frame has next. A
+ * function that is there already is not missed: linkers also keep one entry for each of the
+ * definitions that they merged into one. What is outside the code was discarded.
+ */
+static int add_debug_fde(struct builder *b, const struct xp_cfi_fde *fde,
+			 const struct xp_cfi_fde *next)
+{
+	struct xp_cfi *cfi = b->cfi;
+	const struct xp_cfi_func *last = cfi->funcs.n ? &cfi->funcs.v[cfi->funcs.n - 1] : NULL;
+
+	if (fde->start < b->code.start || fde->end > b->code.end)
+		return 0;
+	if (last && fde->start >= last->start && fde->end <= last->end)
+		return 0;
+	if (next && next->start < fde->end) {
+		cfi->bad_fdes++;
+		return 0;
+	}
+	return add_fde(b, &b->debug, fde);
+}
+
+/* Both sections' FDEs by address; of equal ones that of .eh_frame first. */
+static int add_fdes(struct builder *b)
+{
+	const struct xp_cfi_fde *eh = b->eh.fdes.v, *eh_end = eh + b->eh.fdes.n;
+	const struct xp_cfi_fde *debug = b->debug.fdes.v, *debug_end = debug + b->debug.fdes.n;
+	int rc = 0;
+
+	while (!rc && (eh < eh_end || debug < debug_end)) {
+		if (debug == debug_end || (eh < eh_end && eh->start <= debug->start))
+			rc = add_fde(b, &b->eh, eh++);
+		else
+			rc = add_debug_fde(b, debug++, eh < eh_end ? eh : NULL);
+	}
+	return rc;
 }
 
 static int add_all(struct builder *b)
 {
 	struct xp_cfi *cfi = b->cfi;
+	int rc = add_fdes(b);
 
-	for (size_t i = 0; i < b->entries->fdes.n; i++) {
-		int rc = add_fde(b, &b->entries->fdes.v[i]);
-
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < cfi->rows.n; i++)
 		cfi->bad_rows += cfi->rules.v[cfi->rows.v[i].rule].kind == XP_RULE_BAD;
 	if (!cfi->funcs.n)
@@ -144,38 +186,71 @@ static int add_all(struct builder *b)
 	return add_none(b, cfi->funcs.v[cfi->funcs.n - 1].end);
 }
 
-static int build(struct xp_cfi *cfi, uint16_t machine, const struct xp_section *section,
-		 bool stop_at_zero, struct xp_err *err)
+static int read_entries(struct builder *b, struct xp_cfi_entries *es,
+			const struct xp_section *section)
 {
-	struct xp_cfi_entries entries = { .arch = xp_cfi_arch_of(machine), .data = section->data,
-					  .size = section->size, .vaddr = section->addr };
-	struct builder b = { .cfi = cfi, .entries = &entries };
 	int rc;
 
-	if (!entries.arch)
+	es->data = section->data;
+	es->size = section->size;
+	es->vaddr = section->addr;
+	rc = xp_cfi_entries_read(es);
+	b->cfi->nfdes += es->nfdes;
+	b->cfi->bad_fdes += es->bad_fdes;
+	return rc;
+}
+
+/* What an image has; a section that is not there has no data. */
+struct input {
+	struct xp_section eh, debug;
+	bool stop_at_zero;		/* where eh ends is not known */
+	struct xp_cfi_func code;	/* where functions of debug may be */
+};
+
+static int build(struct xp_cfi *cfi, uint16_t machine, const struct input *in, struct xp_err *err)
+{
+	static const char *const sources[] = {
+		[EH_FRAME] = ".eh_frame", [DEBUG_FRAME] = ".debug_frame",
+		[EH_FRAME | DEBUG_FRAME] = ".eh_frame+.debug_frame",
+	};
+	const struct xp_cfi_arch *arch = xp_cfi_arch_of(machine);
+	struct builder b = { .cfi = cfi, .code = in->code,
+			     .eh = { .arch = arch, .stop_at_zero = in->stop_at_zero },
+			     .debug = { .arch = arch, .debug_frame = true } };
+	int rc;
+
+	if (!arch)
 		return 0;
-	if (section->size > UINT32_MAX)
-		return xp_err_set(err, EINVAL, ".eh_frame is larger than 4 GiB");
-	rc = xp_cfi_entries_read(&entries, stop_at_zero);
-	cfi->nfdes = entries.nfdes;
-	cfi->bad_fdes = entries.bad_fdes;
+	if (in->eh.size > UINT32_MAX || in->debug.size > UINT32_MAX)
+		return xp_err_set(err, EINVAL, "%s is larger than 4 GiB",
+				  in->eh.size > UINT32_MAX ? ".eh_frame" : ".debug_frame");
+	rc = read_entries(&b, &b.eh, &in->eh);
+	if (!rc)
+		rc = read_entries(&b, &b.debug, &in->debug);
 	if (!rc)
 		rc = add_all(&b);
-	xp_cfi_entries_release(&entries);
+	xp_cfi_entries_release(&b.eh);
+	xp_cfi_entries_release(&b.debug);
 	xp_index_release(&b.index);
 	if (rc) {
 		xp_cfi_release(cfi);
 		return xp_err_set(err, -rc, "out of memory for unwind rows");
 	}
-	cfi->source = ".eh_frame";
+	cfi->source = sources[b.sources];
 	return 0;
 }
 
-int xp_cfi_build_section(struct xp_cfi *cfi, uint16_t machine, const struct xp_section *section,
-			 struct xp_err *err)
+int xp_cfi_build_sections(struct xp_cfi *cfi, uint16_t machine, const struct xp_section *eh_frame,
+			  const struct xp_section *debug_frame, struct xp_err *err)
 {
+	struct input in = { .code = { 0, UINT64_MAX } };
+
 	*cfi = (struct xp_cfi){ 0 };
-	return build(cfi, machine, section, false, err);
+	if (eh_frame)
+		in.eh = *eh_frame;
+	if (debug_frame)
+		in.debug = *debug_frame;
+	return build(cfi, machine, &in, err);
 }
 
 /*
@@ -206,21 +281,147 @@ static bool find_by_header(const struct xp_elf *elf, const struct xp_section *hd
 	return false;
 }
 
-int xp_cfi_build(struct xp_cfi *cfi, const struct xp_elf *elf, struct xp_err *err)
+/* False when there is an .eh_frame that cannot be found. */
+static bool find_eh_frame(const struct xp_elf *elf, struct input *in)
 {
-	struct xp_section section, hdr;
+	struct xp_section hdr;
 
-	*cfi = (struct xp_cfi){ 0 };
-	if (xp_elf_section(elf, ".eh_frame", &section)) {
-		if (!section.data)	/* a file of debugging information: the text is elsewhere */
-			return 0;
-		return build(cfi, elf->machine, &section, false, err);
+	if (xp_elf_section(elf, ".eh_frame", &in->eh)) {
+		if (!in->eh.data)	/* a file of debugging information: it is elsewhere */
+			in->eh.size = 0;
+		return true;
 	}
 	if (!xp_elf_eh_frame_hdr(elf, &hdr) || !hdr.data)
-		return 0;
-	if (!find_by_header(elf, &hdr, &section))
+		return true;
+	in->stop_at_zero = true;
+	return find_by_header(elf, &hdr, &in->eh);
+}
+
+static struct xp_cfi_func code_of(const struct xp_elf *elf)
+{
+	struct xp_cfi_func code = { UINT64_MAX, 0 };
+
+	for (size_t i = 0; i < elf->nsegments; i++) {
+		const struct xp_segment *seg = &elf->segments[i];
+
+		if (!seg->exec)
+			continue;
+		if (seg->vaddr < code.start)
+			code.start = seg->vaddr;
+		if (seg->vaddr + seg->memsz > code.end)
+			code.end = seg->vaddr + seg->memsz;
+	}
+	return code;
+}
+
+/* A whole ELF image around one section. */
+struct one_section {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[2];
+	uint8_t data[];
+};
+
+struct inflated {
+	struct one_section *image;
+	Elf *elf;			/* over image; owns the decompressed bytes */
+};
+
+static void release(struct inflated *inflated)
+{
+	elf_end(inflated->elf);
+	free(inflated->image);
+}
+
+/* An image in memory with nothing but this section. */
+static struct one_section *image_of(const struct xp_section *s)
+{
+	struct one_section *image = calloc(1, sizeof(*image) + s->size);
+
+	if (!image)
+		return NULL;
+	image->header = (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+		.e_shoff = offsetof(struct one_section, sections), .e_ehsize = sizeof(Elf64_Ehdr),
+		.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 2,
+	};
+	image->sections[1] = (Elf64_Shdr){
+		.sh_type = SHT_PROGBITS, .sh_flags = SHF_COMPRESSED, .sh_addralign = 8,
+		.sh_offset = offsetof(struct one_section, data), .sh_size = s->size,
+	};
+	memcpy(image->data, s->data, s->size);
+	return image;
+}
+
+/*
+ * Decompresses a section, in an image of its own: elf_compress() writes to the section header
+ * where it is in memory (elfutils 0.188, libelf/elf_compress.c), which must not happen to the image
+ * that others read and that may be mapped read-only. False when it cannot be read; that may be for
+ * a format that libelf does not know.
+ */
+static bool inflate(struct inflated *to, struct xp_section *s)
+{
+	Elf64_Chdr ch;
+	Elf_Data *data;
+	Elf_Scn *scn;
+
+	if (s->size < sizeof(ch) || s->size > INFLATED_MAX)
+		return false;
+	memcpy(&ch, s->data, sizeof(ch));
+	if (ch.ch_size > INFLATED_MAX)
+		return false;
+	to->image = image_of(s);
+	if (!to->image)
+		return false;
+	to->elf = elf_memory((char *)to->image, sizeof(*to->image) + s->size);
+	scn = elf_getscn(to->elf, 1);
+	if (!scn || elf_compress(scn, 0, 0) < 0)
+		return false;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf)
+		return false;
+	s->data = data->d_buf;
+	s->size = data->d_size;
+	return true;
+}
+
+/*
+ * .debug_frame of an image. One that cannot be read is left out like a malformed FDE. Without code
+ * (a relocatable file, whose addresses are not final) there is nothing to look for.
+ */
+static void find_debug_frame(const struct xp_elf *elf, struct input *in,
+			     struct inflated *inflated, struct xp_cfi *cfi)
+{
+	struct xp_section *s = &in->debug;
+	bool ok = true;
+
+	in->code = code_of(elf);
+	if (!in->code.end || !xp_elf_section(elf, ".debug_frame", s))
+		return;
+	if (s->data && (s->flags & SHF_COMPRESSED))
+		ok = inflate(inflated, s);
+	else if (s->data)
+		ok = s->size <= UINT32_MAX;
+	if (!ok)
+		cfi->nfdes = cfi->bad_fdes = 1;
+	if (!ok || !s->data)
+		*s = (struct xp_section){ 0 };
+}
+
+int xp_cfi_build(struct xp_cfi *cfi, const struct xp_elf *elf, struct xp_err *err)
+{
+	struct inflated inflated = { 0 };
+	struct input in = { 0 };
+	int rc;
+
+	*cfi = (struct xp_cfi){ 0 };
+	if (!find_eh_frame(elf, &in))
 		return xp_err_set(err, EINVAL, ".eh_frame_hdr does not lead to .eh_frame");
-	return build(cfi, elf->machine, &section, true, err);
+	find_debug_frame(elf, &in, &inflated, cfi);
+	rc = build(cfi, elf->machine, &in, err);
+	release(&inflated);
+	return rc;
 }
 
 void xp_cfi_release(struct xp_cfi *cfi)

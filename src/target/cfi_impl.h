@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the .eh_frame reader share: entries as cfi_parse.c reads them, the register
+ * What the parts of the reader of call frame information share: entries as cfi_parse.c reads them, the register
  * states that cfi_run.c computes from their instructions, and cfi_rule.c's view of a state as one
  * rule. Not for other modules: they see target/cfi.h.
  */
@@ -87,6 +87,8 @@ struct xp_cfi_entries {
 	const uint8_t *data;
 	size_t size;			/* at most UINT32_MAX */
 	uint64_t vaddr;			/* of data[0] */
+	bool debug_frame;		/* in the form of .debug_frame, else of .eh_frame */
+	bool stop_at_zero;		/* the first entry of length 0 ends the section */
 	XP_VEC(struct xp_cfi_cie) cies;	/* sorted by at */
 	XP_VEC(struct xp_cfi_fde) fdes;	/* sorted by start, equal ones in the section's order */
 	size_t nfdes;			/* seen */
@@ -95,11 +97,10 @@ struct xp_cfi_entries {
 
 /*
  * Reads all entries. FDEs that describe no code (length 0, or address 0: their function was
- * discarded by the linker) are counted in nfdes only. With stop_at_zero the first entry of length 0
- * ends the section, else it is skipped. arch, data, size and vaddr are set by the caller, the rest
- * is zero. 0 or -ENOMEM; release in both cases.
+ * discarded by the linker) are counted in nfdes only. arch to stop_at_zero are set by the caller,
+ * the rest is zero. 0 or -ENOMEM; release in both cases.
  */
-int xp_cfi_entries_read(struct xp_cfi_entries *es, bool stop_at_zero);
+int xp_cfi_entries_read(struct xp_cfi_entries *es);
 void xp_cfi_entries_release(struct xp_cfi_entries *es);
 
 /*

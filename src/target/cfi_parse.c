@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Takes .eh_frame apart into CIEs and FDEs.
+ * Takes .debug_frame or .eh_frame apart into CIEs and FDEs.
  *
- * The format is DWARF's .debug_frame with the differences that the LSB core specification lists
- * under "Exception Frames": entries point backwards to their CIE, addresses have an encoding that
- * the CIE's augmentation names. Every CIE is read and run once, in the section's order, so the work
- * stays linear whatever the FDEs point at; an FDE whose pointer does not lead to the start of a CIE
- * is malformed.
+ * The format is that of DWARF 5, section 6.4.1. In .eh_frame it has the differences that the LSB
+ * core specification lists under "Exception Frames": entries point backwards to their CIE,
+ * addresses have an encoding that the CIE's augmentation names. Every CIE is read and run once, in
+ * the section's order, so the work stays linear whatever the FDEs point at; an FDE whose pointer
+ * does not lead to the start of a CIE is malformed.
  */
 #include "target/cfi_impl.h"
 
@@ -76,19 +76,17 @@ static void skip_personality(struct xp_cur *c)
 	pointer_value(c, encoding & FORMAT_MASK);
 }
 
+/* Without a 'z' there are no data, and only letters that have none: gas writes an 'S' so. */
 static void read_augmentation(struct xp_cfi_cie *cie, const char *letters, struct xp_cur *c)
 {
-	struct xp_cur data;
+	struct xp_cur data = xp_cur_of(NULL, 0);
 
-	if (!*letters)
-		return;
-	if (*letters != 'z') {
-		c->bad = true;
-		return;
+	if (*letters == 'z') {
+		cie->sized = true;
+		data = xp_cur_sub(c, xp_cur_uleb(c));
+		letters++;
 	}
-	cie->sized = true;
-	data = xp_cur_sub(c, xp_cur_uleb(c));
-	while (*++letters) {
+	for (; *letters; letters++) {
 		switch (*letters) {
 		case 'R':
 			cie->encoding = xp_cur_u8(&data);
@@ -131,7 +129,8 @@ static int read_cie(const struct xp_cfi_entries *es, struct xp_cfi_cie *cie, str
 	cie->data_align = xp_cur_sleb(&c);
 	cie->ra = version == 1 ? xp_cur_u8(&c) : xp_cur_uleb(&c);
 	read_augmentation(cie, letters, &c);
-	if (c.bad)
+	/* .debug_frame is at no address, so nothing can be relative to one. */
+	if (c.bad || (es->debug_frame && (cie->encoding & RELATION_MASK) != DW_EH_PE_absptr))
 		return -EINVAL;
 	return xp_cfi_run_cie(es, cie, c);
 }
@@ -161,7 +160,15 @@ static int note_fde(struct xp_cfi_entries *es, uint32_t cie_at, struct xp_cur c)
 	return 0;
 }
 
-static int read_entry(struct xp_cfi_entries *es, uint32_t at, struct xp_cur c, bool dwarf64)
+/* An entry that is neither a CIE nor leads to one. */
+static int bad_entry(struct xp_cfi_entries *es)
+{
+	es->nfdes++;
+	es->bad_fdes++;
+	return 0;
+}
+
+static int read_eh_entry(struct xp_cfi_entries *es, uint32_t at, struct xp_cur c, bool dwarf64)
 {
 	uint64_t id_at = (uint64_t)(c.p - es->data);
 	struct xp_cur wide = c;
@@ -180,15 +187,24 @@ static int read_entry(struct xp_cfi_entries *es, uint32_t at, struct xp_cur c, b
 	}
 	if (!c.bad && id == 0)
 		return add_cie(es, at, c);
-	if (c.bad || id > id_at) {
-		es->nfdes++;
-		es->bad_fdes++;
-		return 0;
-	}
+	if (c.bad || id > id_at)
+		return bad_entry(es);
 	return note_fde(es, (uint32_t)(id_at - id), c);
 }
 
-static int scan(struct xp_cfi_entries *es, bool stop_at_zero)
+/* The id of a CIE is all ones; of an FDE it is its CIE's place in the section. */
+static int read_debug_entry(struct xp_cfi_entries *es, uint32_t at, struct xp_cur c, bool dwarf64)
+{
+	uint64_t id = dwarf64 ? xp_cur_u64(&c) : xp_cur_u32(&c);
+
+	if (!c.bad && id == (dwarf64 ? UINT64_MAX : UINT32_MAX))
+		return add_cie(es, at, c);
+	if (c.bad || id >= es->size)
+		return bad_entry(es);
+	return note_fde(es, (uint32_t)id, c);
+}
+
+static int scan(struct xp_cfi_entries *es)
 {
 	struct xp_cur c = xp_cur_of(es->data, es->size);
 
@@ -201,17 +217,15 @@ static int scan(struct xp_cfi_entries *es, bool stop_at_zero)
 
 		if (dwarf64)
 			len = xp_cur_u64(&c);
-		if (len == 0 && stop_at_zero)
+		if (len == 0 && es->stop_at_zero)
 			break;
 		if (len == 0 && !c.bad)
 			continue;
 		body = xp_cur_sub(&c, len);
-		if (c.bad) {		/* the entry is cut off: nothing after it can be found */
-			es->nfdes++;
-			es->bad_fdes++;
-			break;
-		}
-		rc = read_entry(es, at, body, dwarf64);
+		if (c.bad)		/* the entry is cut off: nothing after it can be found */
+			return bad_entry(es);
+		rc = es->debug_frame ? read_debug_entry(es, at, body, dwarf64) :
+				       read_eh_entry(es, at, body, dwarf64);
 		if (rc)
 			return rc;
 	}
@@ -284,10 +298,10 @@ static int compare_fdes(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-int xp_cfi_entries_read(struct xp_cfi_entries *es, bool stop_at_zero)
+int xp_cfi_entries_read(struct xp_cfi_entries *es)
 {
 	bool sorted = true;
-	int rc = scan(es, stop_at_zero);
+	int rc = scan(es);
 
 	if (rc)
 		return rc;

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct xp_section section = { .data = data, .size = size, .addr = 0x100000 };
 	struct xp_cfi cfi;
 
-	if (xp_cfi_build_section(&cfi, EM_X86_64, &section, NULL) == 0) {
+	if (xp_cfi_build_sections(&cfi, EM_X86_64, &section, NULL, NULL) == 0) {
 		check_rows(&cfi);
 		check_funcs(&cfi);
 	}

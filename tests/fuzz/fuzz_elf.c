@@ -54,7 +54,7 @@ static void check_symbols(const struct xp_elf *elf, const struct xp_cfi *cfi)
 
 			if (!xp_symtab_find(st, vaddr, &sym))
 				continue;
-			check(sym.start <= vaddr && vaddr < sym.end);
+			check(sym.start <= vaddr && (vaddr < sym.end || vaddr - sym.end < 16));
 			check(!sym.name || strlen(sym.name) > 0);
 		}
 	}
