@@ -6,7 +6,9 @@ BPF statistics are switched on by a file descriptor (BPF_ENABLE_STATS), so nothi
 program's descriptor is held until its loader has ended, so the count is the whole run's.
 """
 import ctypes
+import glob
 import os
+import re
 import statistics
 import struct
 import subprocess
@@ -21,7 +23,7 @@ GLIBC_FRAMES = 3        # __libc_start_call_main, __libc_start_main, _start
 
 # include/uapi/linux/bpf.h: commands, program type and the offsets in struct bpf_prog_info.
 SYS_BPF = 321
-PROG_GET_NEXT_ID, PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD, ENABLE_STATS = 11, 13, 15, 32
+PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD, ENABLE_STATS = 13, 15, 32
 TYPE_PERF_EVENT = 7
 INFO_SIZE, INFO_NAME, INFO_RUN_TIME, INFO_RUN_COUNT = 216, 64, 192, 200
 
@@ -61,59 +63,63 @@ class Program:
         os.close(self.fd)
 
 
-def program_ids():
-    ident, ids = 0, set()
-    while True:
-        attr = ctypes.create_string_buffer(struct.pack("III", ident, 0, 0), 64)
+def programs_of(pid):
+    """Ids of the BPF programs that a process holds."""
+    ids = set()
+    for name in glob.glob("/proc/%d/fdinfo/*" % pid):
         try:
-            bpf(PROG_GET_NEXT_ID, attr)
+            with open(name) as f:
+                ids.update(int(x) for x in re.findall(r"^prog_id:\s*(\d+)", f.read(), re.M))
         except OSError:
-            return ids
-        ident = struct.unpack_from("I", attr.raw, 4)[0]
-        ids.add(ident)
+            pass                # closed, or the process has ended
+    return ids
 
 
 class Watch:
-    """Context that counts what perf-event programs loaded within it cost; first_run is when one first ran."""
+    """
+    Runs a command and counts what its perf-event programs cost, in nanoseconds and runs. first_run is the
+    monotonic time at which one had run, output what the command printed.
+    """
 
-    def __enter__(self):
-        self.before = program_ids()
+    def __init__(self, command):
         self.programs = {}
         self.first_run = None
-        self.stats = bpf(ENABLE_STATS, ctypes.create_string_buffer(64))
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self.poll)
-        self.thread.start()
-        return self
+        stats = bpf(ENABLE_STATS, ctypes.create_string_buffer(64))
+        self.begin = time.monotonic()
+        self.first_line = None
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        drain = threading.Thread(target=self.read_messages, args=(process.stderr,))
+        drain.start()
+        while process.poll() is None:
+            self.look(process.pid)
+            time.sleep(0.001 if self.first_run is None else 0.02)
+        self.end = time.monotonic()
+        drain.join()
+        self.output = process.stdout.read()
+        runs = [p.run() for p in self.programs.values() if p.type == TYPE_PERF_EVENT]
+        self.time = sum(t for t, _ in runs)
+        self.count = sum(n for _, n in runs)
+        for p in self.programs.values():
+            p.close()
+        os.close(stats)
+        if process.returncode:
+            sys.exit("%s: status %d\n%s" % (" ".join(command), process.returncode, self.messages))
 
-    def look(self):
-        for ident in program_ids() - self.before - self.programs.keys():
+    def read_messages(self, stream):
+        first = stream.readline()
+        self.first_line = time.monotonic()
+        self.messages = first + stream.read()
+
+    def look(self, pid):
+        for ident in programs_of(pid) - self.programs.keys():
             try:
-                program = Program(ident)
+                self.programs[ident] = Program(ident)
             except OSError:
                 continue        # gone again: a feature probe
-            self.programs[ident] = program
-        if self.first_run is None and any(self.perf_runs()):
+        if self.first_run is None and any(
+                p.run()[1] for p in self.programs.values() if p.type == TYPE_PERF_EVENT):
             self.first_run = time.monotonic()
-
-    def perf_runs(self):
-        return [p.run()[1] for p in self.programs.values() if p.type == TYPE_PERF_EVENT]
-
-    def poll(self):
-        while not self.stop.wait(0.001):
-            self.look()
-
-    def __exit__(self, *_):
-        self.stop.set()
-        self.thread.join()
-        self.time = self.count = 0
-        for p in self.programs.values():
-            if p.type == TYPE_PERF_EVENT:
-                nanoseconds, count = p.run()
-                self.time += nanoseconds
-                self.count += count
-            p.close()
-        os.close(self.stats)
 
 
 class Target:

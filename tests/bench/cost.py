@@ -43,16 +43,13 @@ def build_peer(source, work):
 
 def cost_of_xprof(pid, work):
     path = os.path.join(work, "data")
-    with bench.Watch() as watch:
-        bench.record(path, "-F", RATE, "-d", SECONDS, "-p", str(pid))
+    watch = bench.Watch([bench.XPROF, "record", "-q", "-o", path, "-F", RATE, "-d", SECONDS, "-p", str(pid)])
     return watch.time / max(bench.count_samples(path), 1)
 
 
 def cost_of_peer(peer, mode, pid):
-    with bench.Watch() as watch:
-        r = subprocess.run([peer, "-q", "-F", RATE, "-d", SECONDS, "-m", mode, "-w", "262144", "-p", str(pid)],
-                           capture_output=True, text=True, check=True)
-    return watch.time / max(int(re.match(r"samples (\d+)", r.stdout).group(1)), 1)
+    watch = bench.Watch([peer, "-q", "-F", RATE, "-d", SECONDS, "-m", mode, "-w", "262144", "-p", str(pid)])
+    return watch.time / max(int(re.match(r"samples (\d+)", watch.output).group(1)), 1)
 
 
 def main():

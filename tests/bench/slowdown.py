@@ -35,8 +35,8 @@ def work(path, rate):
 
 
 def bpf_share(path, rate):
-    with bench.Target(FRAMES) as pid, bench.Watch() as watch:
-        bench.record(path, "-F", str(rate), "-d", "2", "-p", str(pid))
+    with bench.Target(FRAMES) as pid:
+        watch = bench.Watch([bench.XPROF, "record", "-q", "-o", path, "-F", str(rate), "-d", "2", "-p", str(pid)])
     per_sample = watch.time / max(bench.count_samples(path), 1)
     return per_sample, per_sample * rate / 1e7
 

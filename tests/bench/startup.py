@@ -7,10 +7,8 @@ whole takes beyond the duration asked for.
 usage: startup.py [ROUNDS]     XPROF, WORKLOADS
 """
 import os
-import subprocess
 import sys
 import tempfile
-import time
 
 import bench
 
@@ -18,17 +16,8 @@ DURATION = 0.5
 
 
 def once(path, pid):
-    with bench.Watch() as watch:
-        begin = time.monotonic()
-        p = subprocess.Popen([bench.XPROF, "record", "-F", "999", "-d", str(DURATION), "-o", path,
-                              "-p", str(pid)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        p.stderr.readline()
-        line = time.monotonic()
-        p.stderr.read()
-        if p.wait():
-            sys.exit("record failed")
-        end = time.monotonic()
-    return [1000 * x for x in (line - begin, watch.first_run - begin, end - begin - DURATION)]
+    w = bench.Watch([bench.XPROF, "record", "-F", "999", "-d", str(DURATION), "-o", path, "-p", str(pid)])
+    return [1000 * x for x in (w.first_line - w.begin, w.first_run - w.begin, w.end - w.begin - DURATION)]
 
 
 def main():

@@ -35,6 +35,7 @@ STOP = os.environ.get("XPROF_STOP", os.path.join(HERE, "../../build/tests/e2e/xp
 WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(STOP), "../../workloads"))
 STOPS = int(os.environ.get("STOPS", "12"))
 LEAST_STOPS = 300
+SHOWN = 4               # differences of one kind printed for each shape
 SIGNALS = ("signal handler", "alternate stack")
 
 RUBY = """
@@ -140,7 +141,7 @@ def compare(label, command):
             theirs, whole = eu_stack(tid)
             kind = classify(ours, theirs, whole, label in SIGNALS)
             counts[kind] = counts.get(kind, 0) + 1
-            if kind != "identical":
+            if kind != "identical" and counts[kind] <= SHOWN:
                 print("#   %s: %s: ours %d frames (%s), eu-stack %d" %
                       (label, kind, len(ours), end, len(theirs)))
                 print("\n".join(describe(ours, theirs)))
