@@ -14,6 +14,8 @@
 #include "cmd/live.h"
 #include "store/writer.h"
 
+/* What a kill may cost: little at the beginning, then a second of samples. */
+#define FLUSH_FIRST_NS 100000000ull
 #define FLUSH_NS 1000000000ull
 #define FREQUENCY_MAX 10000
 
@@ -119,15 +121,16 @@ static void warn_about(const struct xp_live *live, const struct xp_session_stats
 		xp_cmd_note("the command goes on");
 }
 
-/* Appends what is new; flushes once a second. */
-static int write_samples(struct xp_live *live, struct xp_writer *w, uint64_t *flushed,
+/* Appends what is new; flushes when it is due, at intervals that grow to a second. */
+static int write_samples(struct xp_live *live, struct xp_writer *w, uint64_t *due,
 			 struct xp_err *err)
 {
+	uint64_t past = live->ended - live->started;
 	int r = xp_writer_append(w, err);
 
-	if (r || live->ended - *flushed < FLUSH_NS)
+	if (r || past < *due)
 		return r;
-	*flushed = live->ended;
+	*due = past < FLUSH_NS ? 2 * past : past + FLUSH_NS;
 	r = xp_live_describe(live);
 	return r ? xp_err_sys(err, -r, "cannot describe the recording") : xp_writer_flush(w, err);
 }
@@ -135,14 +138,17 @@ static int write_samples(struct xp_live *live, struct xp_writer *w, uint64_t *fl
 static int record_loop(struct xp_live *live, struct xp_writer *w, struct xp_err *err)
 {
 	enum xp_live_end end = XP_LIVE_GOES_ON;
-	uint64_t flushed = live->started;
+	uint64_t due = FLUSH_FIRST_NS;
 	int r = 0;
 
 	while (!r && end == XP_LIVE_GOES_ON) {
 		r = xp_live_step(live, &end, err);
 		if (!r)
-			r = write_samples(live, w, &flushed, err);
+			r = write_samples(live, w, &due, err);
 	}
+	/* The command was a target: it is at its very end, its status a moment away. */
+	if (end == XP_LIVE_TARGETS_GONE && !live_options.pids.n)
+		xp_child_reap(&live->child, true);
 	if (!r)
 		r = xp_live_stop(live, err);
 	if (!r)
