@@ -101,12 +101,14 @@ static int place_native(struct xp_batch *b, const struct xp_raw *raw, const stru
 	bool exact = true;
 
 	for (uint32_t i = 0; i < n; i++) {
+		bool trampoline = (raw->native[i].cfa_flags >> 48) & XP_FRAME_SIGNAL;
 		struct xp_place *place = xp_vec_push(&b->places);
 
 		if (!place)
 			return -ENOMEM;
-		place_pc(maps, raw->native[i].pc, exact, place);
-		exact = (raw->native[i].cfa_flags >> 48) & XP_FRAME_SIGNAL;
+		/* A trampoline is returned to at its first instruction: nothing called it. */
+		place_pc(maps, raw->native[i].pc, exact || trampoline, place);
+		exact = trampoline;
 	}
 	return 0;
 }
