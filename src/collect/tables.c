@@ -115,6 +115,7 @@ static void drop_pages(struct xp_tables *t, uint32_t first, uint32_t count)
 	for (uint32_t i = first; i < first + count; i++) {
 		if (t->mem.pages[i].count)
 			xp_spans_give(&t->row_spans, t->mem.pages[i].first, t->mem.pages[i].count);
+		t->nrows -= t->mem.pages[i].count;
 		memset(&t->mem.pages[i], 0, sizeof(t->mem.pages[i]));
 	}
 }
