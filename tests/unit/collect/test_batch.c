@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * collect/batch: raw samples placed by the mappings of their process, then named.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collect/batch.h"
+#include "collect/raw.h"
+#include "collect_fixture.h"
+
+#define GHOST 5000000		/* above the kernel's limit of 2^22: nobody has it */
+#define HIGH 0x7e0000000000ull
+
+struct world {
+	struct fixture *f;
+	struct xp_native native;
+	struct xp_batch batch;
+};
+
+static struct world world;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.f = fixture_new(4096);
+	return xp_native_init(&world.native, &world.f->profile);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	xp_batch_release(&world.batch);
+	xp_native_release(&world.native);
+	fixture_free(world.f);
+	return 0;
+}
+
+/* A raw sample with its payload, as the ring would hold it. */
+struct raw {
+	struct xp_raw_sample head;
+	uint64_t words[600];
+};
+
+static struct raw raw_of(pid_t pid, uint32_t generation, uint8_t end)
+{
+	return (struct raw){ .head = { .kind = XP_RAW_SAMPLE, .time = 1000, .pid = (uint32_t)pid,
+				       .tid = (uint32_t)pid, .generation = generation,
+				       .end = end } };
+}
+
+static void put_kernel(struct raw *r, uint64_t addr)
+{
+	r->words[r->head.nkernel++] = addr;
+}
+
+static void put_native(struct raw *r, uint64_t pc, unsigned flags)
+{
+	uint64_t *at = &r->words[r->head.nkernel + 2 * r->head.nnative++];
+
+	at[0] = pc;
+	at[1] = 0x7ffd00000000ull | (uint64_t)flags << 48;
+}
+
+static size_t raw_size(const struct raw *r)
+{
+	return sizeof(r->head) + r->head.nkernel * 8ul + r->head.nnative * 16ul;
+}
+
+/* Takes and places it; the result of the placing. */
+static int place(const struct raw *r)
+{
+	size_t n = world.batch.raws.n;
+
+	assert_int_equal(xp_batch_add(&world.batch, r, raw_size(r)), 0);
+	return xp_batch_place(&world.batch, &world.batch.raws.v[n], &world.f->targets);
+}
+
+/* The last sample's place i. */
+static const struct xp_place *placed(size_t i)
+{
+	const struct xp_placed *p = &world.batch.placed.v[world.batch.placed.n - 1];
+
+	assert_true(i < p->nnative + p->nkernel);
+	return &world.batch.places.v[p->first + i];
+}
+
+static const struct xp_placed *last(void)
+{
+	assert_true(world.batch.placed.n > 0);
+	return &world.batch.placed.v[world.batch.placed.n - 1];
+}
+
+static struct xp_target *attach_self(void)
+{
+	assert_int_equal(xp_targets_attach(&world.f->targets, getpid(), 100, NULL), 0);
+	return xp_targets_find(&world.f->targets, getpid());
+}
+
+/* Names the last sample; its frames' names, root first, joined by ';'. */
+static const char *name(void)
+{
+	static char text[4096];
+	const struct xp_profile *p = &world.f->profile;
+	uint32_t path[64], n = 0, at;
+	size_t len = 0;
+
+	assert_int_equal(xp_batch_name(&world.batch, last(), &world.native), 0);
+	assert_true(p->samples.n > 0);
+	for (at = p->samples.v[p->samples.n - 1].stack; at != XP_NO_ID && n < 64;
+	     at = p->stacks.v[at].parent)
+		path[n++] = p->stacks.v[at].frame;
+	text[0] = 0;
+	while (n--) {
+		uint32_t id = p->frames.v[path[n]].name;
+
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? ";" : "",
+					xp_strings_get(&p->strings, id).p);
+	}
+	return text;
+}
+
+static void records_are_taken_and_sorted(void **state)
+{
+	struct xp_raw_exit gone = { XP_RAW_EXIT, 5, 30 };
+	static const uint64_t times[] = { 50, 20, 40, 20 };
+	struct xp_batch *b = &world.batch;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct raw r = raw_of(GHOST, i, 0);
+
+		r.head.time = times[i];
+		for (uint32_t k = 0; k < i; k++)
+			put_kernel(&r, k);
+		assert_int_equal(xp_batch_add(b, &r, raw_size(&r)), 0);
+	}
+	assert_int_equal(xp_batch_add(b, &gone, sizeof(gone)), 0);
+	for (size_t n = 0; n < sizeof(gone); n++)
+		assert_int_equal(xp_batch_add(b, &gone, n), -EINVAL);
+	assert_int_equal(b->raws.n, 5);
+	xp_batch_sort(b);
+	for (size_t i = 0; i < 5; i++) {
+		static const uint64_t sorted[] = { 20, 20, 30, 40, 50 };
+
+		assert_int_equal(b->raws.v[i].time, sorted[i]);
+		assert_int_equal(b->raws.v[i].offset % 8, 0);
+	}
+	/* Of equal times the one that came first. */
+	assert_true(b->raws.v[0].offset < b->raws.v[1].offset);
+	assert_int_equal(b->raws.v[2].kind, XP_RAW_EXIT);
+	xp_batch_clear_raw(b);
+	assert_int_equal(b->raws.n, 0);
+	xp_batch_sort(b);
+}
+
+/* Odd lengths do not put the next record out of line. */
+static void records_of_odd_length(void **state)
+{
+	struct raw r = raw_of(GHOST, 0, 0);
+	uint8_t junk[64] = { 9 };
+
+	(void)state;
+	for (size_t n = 16; n < sizeof(junk); n++) {
+		assert_int_equal(xp_batch_add(&world.batch, junk, n), 0);
+		assert_int_equal(xp_batch_add(&world.batch, &r, raw_size(&r)), 0);
+	}
+	for (size_t i = 0; i < world.batch.raws.n; i++)
+		assert_int_equal(xp_batch_place(&world.batch, &world.batch.raws.v[i],
+						&world.f->targets), i % 2 ? 0 : -EINVAL);
+}
+
+static void malformed_records(void **state)
+{
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	attach_self();
+	put_native(&r, (uintptr_t)name, 0);
+	assert_int_equal(xp_batch_add(&world.batch, &r, raw_size(&r) - 1), 0);
+	assert_int_equal(xp_batch_place(&world.batch, &world.batch.raws.v[0], &world.f->targets),
+			 -EINVAL);
+	r.head.end = XP_END_REASONS;
+	assert_int_equal(place(&r), -EINVAL);
+	r.head.end = 0;
+	r.head.kind = 77;
+	assert_int_equal(place(&r), -EINVAL);
+	assert_int_equal(world.batch.placed.n, 0);
+	assert_int_equal(world.batch.places.n, 0);
+}
+
+static void frames_get_their_places(void **state)
+{
+	struct xp_target *t = attach_self();
+	const struct xp_mapping *m = xp_maps_find(&t->process.maps, (uintptr_t)name);
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	uint64_t leaf, caller;
+
+	(void)state;
+	assert_non_null(m);
+	assert_true(xp_dso_vaddr(m->user, m, (uintptr_t)name, &leaf));
+	assert_true(xp_dso_vaddr(m->user, m, (uintptr_t)place - 1, &caller));
+	put_native(&r, (uintptr_t)name, 0);
+	put_native(&r, (uintptr_t)place, 0);	/* the call is before it */
+	put_native(&r, (uintptr_t)name, XP_FRAME_SIGNAL);
+	put_native(&r, m->start, 0);		/* interrupted at its first byte */
+	put_native(&r, m->start, 0);		/* cannot be returned to: the call is outside */
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 6);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	assert_int_equal(last()->time, 1000);
+	assert_int_equal(placed(0)->kind, XP_PLACE_DSO);
+	assert_ptr_equal(placed(0)->dso, m->user);
+	assert_true(placed(0)->exact);
+	assert_int_equal(placed(0)->addr, leaf);
+	assert_int_equal(placed(1)->kind, XP_PLACE_DSO);
+	assert_false(placed(1)->exact);
+	assert_int_equal(placed(1)->addr, caller + 1);
+	/* Nothing calls a trampoline: its pc is its first byte. */
+	assert_true(placed(2)->exact);
+	assert_int_equal(placed(2)->addr, leaf);
+	assert_int_equal(placed(3)->kind, XP_PLACE_DSO);
+	assert_true(placed(3)->exact);
+	assert_int_equal(placed(4)->kind, XP_PLACE_UNKNOWN);
+	assert_int_equal(placed(4)->addr, m->start);
+	assert_int_equal(placed(5)->kind, XP_PLACE_UNKNOWN);
+	assert_int_equal(placed(5)->addr, HIGH);
+}
+
+static void memory_without_a_file(void **state)
+{
+	struct xp_event e = mmap_of(200, getpid(), HIGH, 0x1000, 0);
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	attach_self();
+	assert_int_equal(xp_targets_event(&world.f->targets, &e, "//anon"), 0);
+	/* And a file that cannot be opened. */
+	e = mmap_of(200, getpid(), HIGH + 0x1000, 0x1000, 12);
+	assert_int_equal(xp_targets_event(&world.f->targets, &e, "/nowhere/lib.so"), 0);
+	put_native(&r, HIGH + 8, 0);
+	put_native(&r, HIGH + 0x1000, 0);
+	put_native(&r, HIGH + 0x1008, 0);
+	put_native(&r, 0, 0);
+	put_native(&r, UINT64_MAX, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(placed(0)->kind, XP_PLACE_ANON);
+	assert_int_equal(placed(0)->addr, HIGH + 8);
+	assert_int_equal(placed(1)->kind, XP_PLACE_ANON);
+	assert_int_equal(placed(2)->kind, XP_PLACE_UNKNOWN);
+	assert_int_equal(placed(3)->kind, XP_PLACE_UNKNOWN);
+	assert_int_equal(placed(4)->kind, XP_PLACE_UNKNOWN);
+	assert_string_equal(name(), "[unknown];[unknown];[unknown];[jit];[jit]");
+}
+
+static void kernel_frames_follow(void **state)
+{
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	attach_self();
+	put_kernel(&r, 0xffffffff81000010ull);
+	put_kernel(&r, 0xffffffff81000020ull);
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->nkernel, 2);
+	assert_int_equal(placed(0)->kind, XP_PLACE_UNKNOWN);
+	assert_int_equal(placed(1)->kind, XP_PLACE_KERNEL);
+	assert_int_equal(placed(1)->addr, 0xffffffff81000010ull);
+	assert_true(placed(1)->exact);
+	assert_int_equal(placed(2)->addr, 0xffffffff81000020ull);
+	assert_false(placed(2)->exact);
+}
+
+/* Walked with the tables of another address space: cut to a leaf that is still code here. */
+static void stale_generations(void **state)
+{
+	struct xp_target *t = attach_self();
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	put_kernel(&r, 0xffffffff81000010ull);
+	put_native(&r, (uintptr_t)name, 0);
+	put_native(&r, (uintptr_t)place, 0);
+	t->min_generation = 2;
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->nkernel, 1);
+	assert_int_equal(last()->end, XP_END_NO_PROCESS);
+	assert_int_equal(placed(0)->kind, XP_PLACE_DSO);
+	assert_int_equal(placed(1)->kind, XP_PLACE_KERNEL);
+	r.head.generation = 2;
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 2);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	/* The leaf is code of the old image. */
+	r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 0);
+	assert_int_equal(last()->end, XP_END_NO_PROCESS);
+	assert_string_equal(name(), "[truncated: process not known yet]");
+	/* No user frames: nothing to doubt. */
+	r = raw_of(getpid(), 1, XP_END_NONE);
+	put_kernel(&r, 0xffffffff81000010ull);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->end, XP_END_NONE);
+}
+
+static void samples_of_nobody(void **state)
+{
+	struct raw r = raw_of(GHOST, 1, XP_END_OUTERMOST);
+	const struct xp_thread *thread;
+
+	(void)state;
+	put_native(&r, HIGH, 0);
+	put_native(&r, HIGH + 8, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 0);
+	assert_int_equal(last()->end, XP_END_NO_PROCESS);
+	thread = &world.f->profile.threads.v[last()->thread];
+	assert_int_equal(thread->pid, GHOST);
+	assert_string_equal(xp_strings_get(&world.f->profile.strings, thread->comm).p, "?");
+}
+
+static void our_own_child_before_its_exec(void **state)
+{
+	struct raw r = raw_of(GHOST, 1, XP_END_NO_PROCESS);
+	struct xp_event e = event_of(XP_EVENT_EXEC, 2000, GHOST);
+
+	(void)state;
+	assert_int_equal(xp_targets_add_child(&world.f->targets, GHOST, NULL), 0);
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 1);
+	assert_int_equal(world.batch.placed.n, 0);
+	assert_int_equal(world.batch.places.n, 0);
+	assert_int_equal(xp_targets_event(&world.f->targets, &e, "program"), 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(world.batch.placed.n, 1);
+}
+
+/* Each end with its mark at the root, each loss of kernel frames before them. */
+static void marks(void **state)
+{
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	attach_self();
+	put_kernel(&r, 1);		/* no kernel address: named unknown, whatever kernel runs */
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[unknown];[kernel+unknown]");
+	r.head.end = XP_END_FP_ZERO;
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[unknown];[kernel+unknown]");
+	r.head.end = XP_END_READ;
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[truncated: stack unreadable];[unknown];[kernel+unknown]");
+	r.head.end = XP_END_TOO_DEEP;
+	r.head.flags = XP_RAW_KERNEL_CUT | XP_RAW_IN_KERNEL;
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[truncated: too deep];[unknown];"
+			    "[truncated: kernel stack too deep];[kernel+unknown]");
+	r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	r.head.flags = XP_RAW_KERNEL_LOST;
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[unknown];[truncated: no kernel stack]");
+	r = raw_of(getpid(), 1, XP_END_EXITING);
+	put_kernel(&r, 1);
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[exiting];[kernel+unknown]");
+	r = raw_of(getpid(), 1, XP_END_NONE);
+	assert_int_equal(place(&r), 0);
+	assert_string_equal(name(), "[no stack]");
+}
+
+static void every_end_can_be_named(void **state)
+{
+	(void)state;
+	attach_self();
+	for (uint8_t end = 0; end < XP_END_REASONS; end++) {
+		struct raw r = raw_of(getpid(), 1, end);
+
+		put_native(&r, HIGH, 0);
+		assert_int_equal(place(&r), 0);
+		assert_non_null(strstr(name(), "[unknown]"));
+		assert_int_equal(!!strstr(name(), "[truncated: "), !xp_end_complete(end));
+	}
+}
+
+static void samples_reach_the_profile(void **state)
+{
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	const struct xp_sample *s;
+
+	(void)state;
+	attach_self();
+	put_native(&r, HIGH, 0);
+	assert_int_equal(place(&r), 0);
+	name();
+	name();
+	assert_int_equal(world.f->profile.samples.n, 2);
+	s = world.f->profile.samples.v;
+	assert_int_equal(s[0].time, 1000);
+	assert_int_equal(s[0].weight, 1);
+	assert_int_equal(s[0].stack, s[1].stack);
+	assert_int_equal(world.f->profile.threads.v[s[0].thread].pid, getpid());
+	xp_batch_clear_placed(&world.batch);
+	assert_int_equal(world.batch.placed.n, 0);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(records_are_taken_and_sorted),
+		TEST(records_of_odd_length),
+		TEST(malformed_records),
+		TEST(frames_get_their_places),
+		TEST(memory_without_a_file),
+		TEST(kernel_frames_follow),
+		TEST(stale_generations),
+		TEST(samples_of_nobody),
+		TEST(our_own_child_before_its_exec),
+		TEST(marks),
+		TEST(every_end_can_be_named),
+		TEST(samples_reach_the_profile),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
