@@ -24,10 +24,10 @@ named()
 
 for i in 1 2 3; do
 	record "$tmp/data" -F 999 -- "$WORKLOADS/short" 50
-	named "run $i" 25 5
+	named "run $i" 25 12
 done
 record "$tmp/data" -F 999 -- "$WORKLOADS/short-static" 50
-named "static" 25 5
+named "static" 25 12
 record "$tmp/data" -F 999 -- sh -c "for i in 1 2 3 4 5 6 7 8; do $WORKLOADS/short 50; done"
 # Not xprof's own children: their first milliseconds pass before it knows them.
 named "eight from a shell" 200 25
@@ -36,5 +36,5 @@ named "eight from a shell" 200 25
 cp "$WORKLOADS/short" "$tmp/gone"
 record "$tmp/data" -F 999 -- "$tmp/gone" 50
 rm "$tmp/gone"
-named "program removed before the report" 25 5
+named "program removed before the report" 25 12
 done_testing
