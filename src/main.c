@@ -24,6 +24,7 @@
  *	target/mem.c		its memory
  *	target/process.h	both together
  *	target/dso.c		the file behind a mapping, opened in its namespace
+ *	target/framecheck.c	whether a step by frame pointer can be believed
  *	target/elf.c		ELF images, every offset checked
  *	target/needed.c		which files a command is about to map
  *	target/ldcache.c	... where the loader would find them

@@ -280,13 +280,12 @@ static int describe_counts(struct xp_live *live)
 	return r;
 }
 
-/* What was asked for, as one line. */
-static void target_text(const struct xp_live_options *o, struct xp_buf *out)
+/* The command line as one line, for the report's header. */
+static void command_text(const struct xp_live_options *o, struct xp_buf *out)
 {
-	for (size_t i = 0; i < o->pids.n; i++)
-		xp_buf_printf(out, "%s%d", i ? "," : "-p ", o->pids.v[i]);
-	for (size_t i = 0; o->command && o->command[i]; i++)
-		xp_buf_printf(out, "%s%s", i ? " " : out->len ? " -- " : "-- ", o->command[i]);
+	xp_buf_printf(out, "xprof");
+	for (char **arg = o->argv; arg && *arg; arg++)
+		xp_buf_printf(out, " %s", *arg);
 	xp_buf_u8(out, 0);
 }
 
@@ -300,7 +299,7 @@ static int describe_meta(struct xp_live *live)
 	int r;
 
 	uname(&uts);
-	target_text(live->options, &target);
+	command_text(live->options, &target);
 	snprintf(frequency, sizeof(frequency), "%u", live->options->frequency);
 	strftime(start, sizeof(start), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	snprintf(started, sizeof(started), "%llu", (unsigned long long)live->started);
@@ -374,7 +373,7 @@ void xp_live_summary(const struct xp_live *live, char *out, size_t size)
 double xp_live_own_cpu(const struct xp_live *live)
 {
 	struct rusage u;
-	double wall = (live->ended - live->started) / 1e9, cpu;
+	double wall = (live->ended - live->launched) / 1e9, cpu;
 
 	getrusage(RUSAGE_SELF, &u);
 	cpu = u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;

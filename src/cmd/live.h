@@ -22,6 +22,7 @@ struct xp_live_options {
 	uint64_t duration;		/* ns; 0: no limit */
 	bool no_bpf_loop;		/* for tests */
 	char **command;			/* NULL-terminated; NULL: none */
+	char **argv;			/* the whole command line, for the file */
 };
 
 /* Why the loop ended. */
@@ -61,7 +62,7 @@ bool xp_live_wait_child(struct xp_live *live);
 int xp_live_describe(struct xp_live *live);
 /* "1,234 samples of 2 processes in 10.0 s: 0 lost, 99.8 % complete, 2 truncated (...)". */
 void xp_live_summary(const struct xp_live *live, char *out, size_t size);
-/* Our own CPU time since the process began as a share of the wall time since start, in percent. */
+/* Our own CPU time as a share of the wall time, both since the process began, in percent. */
 double xp_live_own_cpu(const struct xp_live *live);
 
 #endif

@@ -234,6 +234,7 @@ static int run(int argc, char **argv)
 
 	if (!xp_cmd_begin(&xp_cmd_record, argc, argv, &operand, &dashes, &status))
 		return status;
+	live_options.argv = argv;
 	live_options.command = operand < argc ? argv + operand : NULL;
 	if (check_options(&err))
 		return xp_cmd_fail(&err);

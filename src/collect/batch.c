@@ -12,6 +12,7 @@
 
 #include "collect/raw.h"
 #include "runtime/merge.h"
+#include "target/framecheck.h"
 
 void xp_batch_release(struct xp_batch *b)
 {
@@ -113,6 +114,40 @@ static int place_native(struct xp_batch *b, const struct xp_raw *raw, const stru
 	return 0;
 }
 
+/*
+ * The first native frame whose step by frame pointer cannot be believed: the stack ends there.
+ * Code of JIT engines without files keeps frame pointers or leads nowhere; what it returns to must
+ * at least follow a call.
+ */
+static uint32_t believable(const struct xp_raw *raw, struct xp_place *places, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct xp_place *p = &places[i], *caller = i + 1 < n ? p + 1 : NULL;
+
+		if (!((raw->native[i].cfa_flags >> 48) & XP_FRAME_BY_FP))
+			continue;
+		if (p->kind == XP_PLACE_DSO &&
+		    !xp_frame_is_set_up(p->dso, p->addr - !p->exact, p->exact))
+			return i;
+		if (caller && caller->kind == XP_PLACE_DSO &&
+		    !xp_follows_call(caller->dso, caller->addr))
+			return i;
+	}
+	return n;
+}
+
+/* Cuts a placed sample behind a frame whose caller is a guess. */
+static void cut_guesses(struct xp_batch *b, const struct xp_raw *raw, struct xp_placed *placed)
+{
+	uint32_t last = believable(raw, b->places.v + placed->first, placed->nnative);
+
+	if (last == placed->nnative)
+		return;
+	placed->nnative = last + 1;
+	placed->end = XP_END_NO_ROWS;
+	b->places.n = placed->first + placed->nnative;
+}
+
 static int place_kernel(struct xp_batch *b, const struct xp_raw *raw)
 {
 	for (uint32_t i = 0; i < raw->head->nkernel; i++) {
@@ -160,6 +195,8 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
 	if (!r)
 		r = place_native(b, &raw, target ? &target->process.maps : NULL, placed.nnative);
+	if (!r && head->flags & XP_RAW_USED_FP)
+		cut_guesses(b, &raw, &placed);
 	if (!r)
 		r = place_kernel(b, &raw);
 	slot = r ? NULL : xp_vec_push(&b->placed);
