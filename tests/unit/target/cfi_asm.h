@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An assembler for .eh_frame sections in tests, entry by entry.
+ * An assembler for .eh_frame and .debug_frame sections in tests, entry by entry.
  */
 #ifndef XP_TESTS_TARGET_CFI_ASM_H
 #define XP_TESTS_TARGET_CFI_ASM_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -16,6 +17,7 @@ struct cfi_asm {
 	size_t entry, body;		/* where the open entry's length and its contents begin */
 	size_t cie;			/* where the newest CIE begins */
 	bool dwarf64;			/* use the long form of lengths */
+	bool debug_frame;		/* ids and addresses are those of .debug_frame */
 };
 
 /* Bytes as two arguments: address and number. */
@@ -39,12 +41,19 @@ static inline void cfi_asm_close(struct cfi_asm *a)
 		a->b.data[a->body - size + i] = (uint8_t)(len >> 8 * i);
 }
 
-/* What follows a CIE's id is given whole. */
-static inline void cfi_asm_raw_cie(struct cfi_asm *a, const uint8_t *rest, size_t n)
+static inline void cfi_asm_open_cie(struct cfi_asm *a)
 {
 	cfi_asm_open(a);
 	a->cie = a->entry;
-	xp_buf_u32(&a->b, 0);
+	xp_buf_u32(&a->b, a->debug_frame ? UINT32_MAX : 0);
+	if (a->debug_frame && a->dwarf64)
+		xp_buf_u32(&a->b, UINT32_MAX);
+}
+
+/* What follows a CIE's id is given whole. */
+static inline void cfi_asm_raw_cie(struct cfi_asm *a, const uint8_t *rest, size_t n)
+{
+	cfi_asm_open_cie(a);
 	xp_buf_put(&a->b, rest, n);
 	cfi_asm_close(a);
 }
@@ -56,9 +65,7 @@ static inline void cfi_asm_raw_cie(struct cfi_asm *a, const uint8_t *rest, size_
 static inline void cfi_asm_cie(struct cfi_asm *a, const char *letters, const uint8_t *data,
 			       size_t n)
 {
-	cfi_asm_open(a);
-	a->cie = a->entry;
-	xp_buf_u32(&a->b, 0);
+	cfi_asm_open_cie(a);
 	xp_buf_u8(&a->b, 1);
 	xp_buf_put(&a->b, letters, strlen(letters) + 1);
 	xp_buf_put(&a->b, BYTES(1, 0x78, 16));
@@ -72,17 +79,27 @@ static inline void cfi_asm_cie(struct cfi_asm *a, const char *letters, const uin
 static inline void cfi_asm_open_fde(struct cfi_asm *a)
 {
 	cfi_asm_open(a);
-	xp_buf_u32(&a->b, (uint32_t)(a->b.len - a->cie));
+	xp_buf_u32(&a->b, (uint32_t)(a->debug_frame ? a->cie : a->b.len - a->cie));
+	if (a->debug_frame && a->dwarf64)
+		xp_buf_u32(&a->b, 0);
 }
 
-/* An FDE in the encoding 0x1b (pcrel, sdata4) with an empty augmentation. */
+/*
+ * An FDE with plain addresses in .debug_frame, else in the encoding 0x1b (pcrel, sdata4) with an
+ * empty augmentation.
+ */
 static inline void cfi_asm_fde(struct cfi_asm *a, uint64_t start, uint32_t len,
 			       const uint8_t *insns, size_t n)
 {
 	cfi_asm_open_fde(a);
-	xp_buf_u32(&a->b, (uint32_t)(start - (CFI_ASM_VADDR + a->b.len)));
-	xp_buf_u32(&a->b, len);
-	xp_buf_u8(&a->b, 0);
+	if (a->debug_frame) {
+		xp_buf_u64(&a->b, start);
+		xp_buf_u64(&a->b, len);
+	} else {
+		xp_buf_u32(&a->b, (uint32_t)(start - (CFI_ASM_VADDR + a->b.len)));
+		xp_buf_u32(&a->b, len);
+		xp_buf_u8(&a->b, 0);
+	}
 	xp_buf_put(&a->b, insns, n);
 	cfi_asm_close(a);
 }

@@ -25,6 +25,17 @@ static inline void assert_rule(const char *name, const struct xp_rule *got,
 			 got->save[1], got->save[2], got->save[3], got->save[4]);
 }
 
+/* Rule of the i-th row, which must be at vaddr. */
+static inline void assert_row(const char *name, const struct xp_cfi *cfi, size_t i,
+			      uint64_t vaddr, struct xp_rule want)
+{
+	if (i >= cfi->rows.n || cfi->rows.v[i].vaddr != vaddr)
+		fail_msg("%s: row %zu of %zu is at 0x%lx, not 0x%lx", name, i, cfi->rows.n,
+			 i < cfi->rows.n ? (unsigned long)cfi->rows.v[i].vaddr : 0,
+			 (unsigned long)vaddr);
+	assert_rule(name, &cfi->rules.v[cfi->rows.v[i].rule], &want);
+}
+
 /* What holds for every table, whatever the input. */
 static inline void assert_sound(const struct xp_cfi *cfi)
 {

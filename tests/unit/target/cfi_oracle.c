@@ -11,9 +11,15 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* .eh_frame and .debug_frame, which is asked where the first has nothing; either may be NULL. */
+struct sections {
+	Dwarf_CFI *eh, *debug;
+};
 
 enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
@@ -166,18 +172,29 @@ static const struct xp_cfi_func *func_before(const struct xp_cfi *cfi, uint64_t 
 	return found;
 }
 
+static Dwarf_Frame *frame_at(const struct sections *dw, uint64_t vaddr)
+{
+	Dwarf_Frame *frame = NULL;
+
+	if (dw->eh && dwarf_cfi_addrframe(dw->eh, vaddr, &frame) == 0)
+		return frame;
+	if (dw->debug && dwarf_cfi_addrframe(dw->debug, vaddr, &frame) == 0)
+		return frame;
+	return NULL;
+}
+
 /* Compares one address; the address where libdw's answer ends, or 0 when it has none. */
-static uint64_t compare_at(Dwarf_CFI *dw, const struct xp_cfi *cfi, uint64_t vaddr,
+static uint64_t compare_at(const struct sections *dw, const struct xp_cfi *cfi, uint64_t vaddr,
 			   struct cfi_oracle *res)
 {
 	const struct xp_rule *found = xp_cfi_rule_at(cfi, vaddr);
 	const struct xp_cfi_func *func = func_before(cfi, vaddr);
 	struct xp_rule ours = found ? *found : (struct xp_rule){ 0 };
 	struct xp_rule theirs = { .kind = XP_RULE_NONE };
-	Dwarf_Frame *frame = NULL;
+	Dwarf_Frame *frame = frame_at(dw, vaddr);
 	Dwarf_Addr start = 0, end = 0;
 
-	if (dwarf_cfi_addrframe(dw, vaddr, &frame) == 0) {
+	if (frame) {
 		theirs = rule_of(frame);
 		dwarf_frame_info(frame, &start, &end, NULL);
 	}
@@ -197,7 +214,8 @@ static uint64_t compare_at(Dwarf_CFI *dw, const struct xp_cfi *cfi, uint64_t vad
 	return end;
 }
 
-static void compare_rows(Dwarf_CFI *dw, const struct xp_cfi *cfi, struct cfi_oracle *res)
+static void compare_rows(const struct sections *dw, const struct xp_cfi *cfi,
+			 struct cfi_oracle *res)
 {
 	size_t row = 0;
 
@@ -232,16 +250,20 @@ static uint64_t next_random(uint64_t *x)
 int cfi_oracle_compare(Elf *elf, const struct xp_cfi *cfi, size_t nrandom, uint64_t seed,
 		       struct cfi_oracle *res)
 {
-	Dwarf_CFI *dw = dwarf_getcfi_elf(elf);
+	Dwarf *debug = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	struct sections dw = { dwarf_getcfi_elf(elf), debug ? dwarf_getcfi(debug) : NULL };
+	bool readable = (dw.eh || dw.debug) && cfi->funcs.n;
 	uint64_t from, span;
 
-	if (!dw || !cfi->funcs.n)
-		return -1;
-	compare_rows(dw, cfi, res);
+	if (!readable)
+		goto out;
+	compare_rows(&dw, cfi, res);
 	from = cfi->funcs.v[0].start - 16;
 	span = cfi->funcs.v[cfi->funcs.n - 1].end + 32 - from;
 	for (size_t i = 0; i < nrandom; i++)
-		compare_at(dw, cfi, from + next_random(&seed) % span, res);
-	dwarf_cfi_end(dw);
-	return 0;
+		compare_at(&dw, cfi, from + next_random(&seed) % span, res);
+out:
+	dwarf_cfi_end(dw.eh);
+	dwarf_end(debug);		/* and what dwarf_getcfi() gave */
+	return readable ? 0 : -1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Unwind rows of real files: compared with libdw, with section headers and without, and as input
- * that is cut off or damaged.
+ * Unwind rows of real files: compared with libdw, with section headers and without, from either
+ * section, compressed or not, and as input that is cut off or damaged.
  *
  * Arguments are further ELF files to compare with libdw.
  */
@@ -21,6 +21,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "build.h"
 #include "cfi_check.h"
 #include "cfi_oracle.h"
 #include "target/cfi.h"
@@ -43,7 +44,7 @@ static void build_copy(const uint8_t *data, size_t n, uint64_t vaddr)
 
 	assert_non_null(section.data);
 	memcpy((void *)section.data, data, n);
-	assert_int_equal(xp_cfi_build_section(&cfi, EM_X86_64, &section, NULL), 0);
+	assert_int_equal(xp_cfi_build_sections(&cfi, EM_X86_64, &section, NULL, NULL), 0);
 	assert_sound(&cfi);
 	xp_cfi_release(&cfi);
 	free((void *)section.data);
@@ -215,6 +216,193 @@ static void kernel_vdso(void **state)
 	elf_end(elf);
 }
 
+/* Enough functions that their description shrinks when compressed, and one that is not called. */
+#define PROGRAM \
+	"typedef int (*fn)(int, int);\n" \
+	"volatile int sink;\n" \
+	"#define F(n) __attribute__((noinline)) int f##n(fn g, int a) { char b[n * 24 + 9];" \
+	" b[a % (n + 1)] = a; return g(a, n) * a + b[n] + g(n, a); }\n" \
+	"F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12)\n" \
+	"int unused(int a) { return f12(0, a) + sink; }\n" \
+	"static int add(int a, int b) { return a + b + sink; }\n" \
+	"int main(void) { return f1(add, 1) + f2(add, 2) + f3(add, 3) + f4(add, 4) + f5(add, 5) +" \
+	" f6(add, 6) + f7(add, 7) + f8(add, 8) + f9(add, 9) + f10(add, 10) + f11(add, 11) +" \
+	" f12(add, 12); }\n"
+#define NO_EH "-O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables "
+
+static struct xp_cfi cfi_of(const char *path, struct xp_elf **elf)
+{
+	struct xp_cfi cfi;
+
+	assert_int_equal(xp_elf_open_path(elf, path, NULL), 0);
+	assert_int_equal(xp_cfi_build(&cfi, *elf, NULL), 0);
+	assert_sound(&cfi);
+	return cfi;
+}
+
+/* A file's rows come from that source and are about at least so many functions. */
+static void assert_source(const char *path, const char *source, size_t least)
+{
+	struct xp_elf *elf;
+	struct xp_cfi cfi = cfi_of(path, &elf);
+
+	if (!source)
+		assert_null(cfi.source);
+	else if (!cfi.source || strcmp(cfi.source, source))
+		fail_msg("%s: rows from %s", path, cfi.source ? cfi.source : "nothing");
+	assert_true(cfi.funcs.n >= least);
+	assert_int_equal(cfi.bad_fdes, 0);
+	xp_cfi_release(&cfi);
+	xp_elf_free(elf);
+}
+
+static void debug_frame(void **state)
+{
+	static const char *const flags[] = {
+		"", "-gdwarf-2", "-gdwarf-4 -O0", "-gdwarf-5 -O1", "-gdwarf64", "-static",
+		"-no-pie",
+		"-ffunction-sections -Wl,--gc-sections", "-Wa,--gdwarf-cie-version=4",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		char all[256];
+		const char *path;
+
+		snprintf(all, sizeof(all), NO_EH "%s", flags[i]);
+		path = build_program("debug_frame", PROGRAM, all);
+		assert_source(path, ".eh_frame+.debug_frame", 13);
+		compare_file(path);
+	}
+}
+
+/* gcc's frame pointers that are saved where they point. */
+static void realigned_stacks(void **state)
+{
+	struct xp_elf *elf;
+	struct xp_cfi cfi;
+	const char *path;
+	size_t found = 0;
+
+	(void)state;
+	if (!build_run("cc -mforce-drap -E -x c /dev/null"))
+		SKIP("the C compiler has no -mforce-drap");
+	path = build_program("realigned",
+		"void use(void *);\n"
+		"int f(int a) { char at[64] __attribute__((aligned(64)));"
+		" use(at); return at[a]; }\n"
+		"void use(void *p) { *(volatile char *)p = 1; }\n"
+		"int main(void) { return f(1); }\n", "-O1 -fno-inline -mforce-drap");
+	compare_file(path);
+	cfi = cfi_of(path, &elf);
+	for (size_t i = 0; i < cfi.rules.n; i++)
+		found += cfi.rules.v[i].fp_off == XP_FP_AT_FP;
+	assert_true(found > 0);
+	xp_cfi_release(&cfi);
+	xp_elf_free(elf);
+}
+
+/* Files that have one section only, or addresses that are not final. */
+static void one_section(void **state)
+{
+	(void)state;
+	assert_source(build_program("object", PROGRAM, NO_EH "-c"), NULL, 0);
+	if (!build_have("objcopy"))
+		SKIP("no objcopy");
+	build_program("whole", PROGRAM, NO_EH);
+	assert_true(build_run("objcopy --only-keep-debug whole debug"));
+	assert_source(build_path("debug"), ".debug_frame", 13);
+	assert_true(build_run("objcopy -R .debug_frame whole eh"));
+	assert_source(build_path("eh"), ".eh_frame", 1);
+}
+
+/* Of a program with a compressed .debug_frame; skips when the compiler makes none. */
+static struct xp_elf *open_compressed(struct xp_section *section)
+{
+	const char *path = build_program("compressed", PROGRAM, NO_EH "-gz=zlib");
+	struct xp_elf *elf;
+
+	compare_file(path);
+	assert_int_equal(xp_elf_open_path(&elf, path, NULL), 0);
+	if (!xp_elf_section(elf, ".debug_frame", section) || !(section->flags & SHF_COMPRESSED)) {
+		xp_elf_free(elf);
+		SKIP("this compiler does not compress .debug_frame");
+	}
+	return elf;
+}
+
+/* The image itself stays as it is: others read it, too. */
+static void compressed(void **state)
+{
+	struct xp_section section;
+	struct xp_elf *elf = open_compressed(&section);
+	uint8_t *copy = malloc(elf->size);
+	struct xp_cfi cfi;
+
+	(void)state;
+	assert_non_null(copy);
+	memcpy(copy, elf->data, elf->size);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(xp_cfi_build(&cfi, elf, NULL), 0);
+		assert_string_equal(cfi.source, ".eh_frame+.debug_frame");
+		assert_true(cfi.funcs.n >= 13);
+		assert_int_equal(cfi.bad_fdes, 0);
+		xp_cfi_release(&cfi);
+		assert_memory_equal(copy, elf->data, elf->size);
+	}
+	free(copy);
+	xp_elf_free(elf);
+}
+
+/* Builds with the header of the compressed section replaced; then only .eh_frame is there. */
+static void assert_refused(const struct xp_elf *elf, const struct xp_section *section,
+			   Elf64_Chdr ch)
+{
+	uint8_t *copy = malloc(elf->size);
+	struct xp_elf *damaged_elf;
+	struct xp_cfi cfi;
+
+	assert_non_null(copy);
+	memcpy(copy, elf->data, elf->size);
+	memcpy(copy + (section->data - elf->data), &ch, sizeof(ch));
+	assert_int_equal(xp_elf_open_mem(&damaged_elf, copy, elf->size, NULL), 0);
+	assert_int_equal(xp_cfi_build(&cfi, damaged_elf, NULL), 0);
+	assert_sound(&cfi);
+	assert_string_equal(cfi.source, ".eh_frame");
+	assert_int_equal(cfi.bad_fdes, 1);
+	xp_cfi_release(&cfi);
+	xp_elf_free(damaged_elf);
+	free(copy);
+}
+
+static void compressed_badly(void **state)
+{
+	struct xp_section section;
+	struct xp_elf *elf = open_compressed(&section);
+	Elf64_Chdr ch, bad;
+
+	(void)state;
+	memcpy(&ch, section.data, sizeof(ch));
+	bad = ch;
+	bad.ch_size = 257u << 20;		/* above the limit */
+	assert_refused(elf, &section, bad);
+	bad.ch_size = UINT64_MAX;
+	assert_refused(elf, &section, bad);
+	bad.ch_size = 255u << 20;		/* more than such bytes can become */
+	assert_refused(elf, &section, bad);
+	bad.ch_size = ch.ch_size - 1;
+	assert_refused(elf, &section, bad);
+	bad.ch_size = ch.ch_size + 1;
+	assert_refused(elf, &section, bad);
+	bad = ch;
+	bad.ch_type = 77;			/* no such format */
+	assert_refused(elf, &section, bad);
+	bad = ch;
+	bad.ch_addralign = 3;
+	assert_refused(elf, &section, bad);
+	xp_elf_free(elf);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -223,9 +411,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_section_headers),
 		cmocka_unit_test(installed_files),
 		cmocka_unit_test(kernel_vdso),
+		cmocka_unit_test(debug_frame),
+		cmocka_unit_test(realigned_stacks),
+		cmocka_unit_test(one_section),
+		cmocka_unit_test(compressed),
+		cmocka_unit_test(compressed_badly),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	extra_files = argv + (argc > 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, build_setup, build_teardown);
 }
