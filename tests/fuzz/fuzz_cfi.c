@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzz entry of the .eh_frame reader: the input is the bytes of a section. Besides not crashing,
- * the table must be sorted, without equal neighbours, and end in a row without a rule.
+ * Fuzz entry of the reader of call frame information: the input is the bytes of .eh_frame, of
+ * .debug_frame, and of both, one half each. Besides not crashing, the table must be sorted, without
+ * equal neighbours, and end in a row without a rule.
  */
 #include <elf.h>
 #include <stddef.h>
@@ -46,15 +47,28 @@ static void check_funcs(const struct xp_cfi *cfi)
 	check(cfi->funcs.n + cfi->bad_fdes <= cfi->nfdes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void build(const struct xp_section *eh_frame, const struct xp_section *debug_frame)
 {
-	struct xp_section section = { .data = data, .size = size, .addr = 0x100000 };
 	struct xp_cfi cfi;
 
-	if (xp_cfi_build_sections(&cfi, EM_X86_64, &section, NULL, NULL) == 0) {
+	if (xp_cfi_build_sections(&cfi, EM_X86_64, eh_frame, debug_frame, NULL) == 0) {
 		check_rows(&cfi);
 		check_funcs(&cfi);
+		check((cfi.source != NULL) == (cfi.rows.n != 0));
 	}
 	xp_cfi_release(&cfi);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct xp_section eh = { .data = data, .size = size, .addr = 0x100000 };
+	struct xp_section debug = { .data = data, .size = size };
+
+	build(&eh, NULL);
+	build(NULL, &debug);
+	eh.size /= 2;
+	debug.data += eh.size;
+	debug.size -= eh.size;
+	build(&eh, &debug);
 	return 0;
 }
