@@ -119,13 +119,13 @@ static struct xp_rule rule_of(Dwarf_Frame *frame)
 
 	if (ra.how == UNDEFINED)
 		return (struct xp_rule){ .kind = XP_RULE_END };
-	dwarf_frame_info(frame, NULL, NULL, &signal);
-	if (signal)
-		return (struct xp_rule){ .kind = XP_RULE_SIGNAL };
 	if (dwarf_frame_cfa(frame, &ops, &n) != 0)
 		return bad;
 	cfa_of_ops(&rule, ops, n);
 	rule.ra = (uint8_t)below(ra, 255);
+	dwarf_frame_info(frame, NULL, NULL, &signal);
+	if (signal && (ops[0].atom != DW_OP_bregx || !rule.ra))
+		return (struct xp_rule){ .kind = XP_RULE_SIGNAL };
 	if (rule.kind == XP_RULE_BAD || !rule.ra || sp.how != IS_CFA || sp.off != 0)
 		return bad;
 	rule.fp_off = fp.how == SAME ? XP_FP_SAME :

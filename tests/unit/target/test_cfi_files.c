@@ -397,6 +397,8 @@ static void compressed_badly(void **state)
 	bad = ch;
 	bad.ch_type = 77;			/* no such format */
 	assert_refused(elf, &section, bad);
+	bad.ch_type = ELFCOMPRESS_ZLIB + 1;	/* zstd, which it is not */
+	assert_refused(elf, &section, bad);
 	bad = ch;
 	bad.ch_addralign = 3;
 	assert_refused(elf, &section, bad);
