@@ -189,9 +189,12 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	placed.first = b->places.n;
 	if (placed.nnative && (!target || head->generation < target->min_generation)) {
 		/* Walked with the tables of another address space: only a leaf in this one is sure. */
-		placed.nnative = leaf_is_known(target, &raw);
+		placed.nnative = 1;
 		placed.end = XP_END_NO_PROCESS;
 	}
+	/* Inside execve() the registers are still those of the program that was. */
+	if (placed.nnative == 1 && head->flags & XP_RAW_IN_KERNEL && !leaf_is_known(target, &raw))
+		placed.nnative = 0;
 	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
 	if (!r)
 		r = place_native(b, &raw, target ? &target->process.maps : NULL, placed.nnative);
