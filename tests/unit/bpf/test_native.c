@@ -171,6 +171,34 @@ static void saved_frame_pointer(void **state)
 	expect_walk(XP_END_READ, 1, IN(0));
 }
 
+/* Functions that realign their stack save the frame pointer where the new one points. */
+static void frame_pointer_saved_at_itself(void **state)
+{
+	(void)state;
+	regs.bp = AT(15);
+	rules[0] = sp_rule(0x30);
+	rules[0].fp_off = XP_FP_AT_FP;
+	rules[1] = fp_rule();
+	end_rule(2);
+	stack[5] = IN(1);
+	stack[15] = AT(20);
+	stack[21] = IN(2);
+	expect_walk(XP_END_OUTERMOST, 3, IN(0), IN(1), IN(2));
+	expect_cfa(1, AT(22), 0);
+	regs.bp = 0x1000;
+	expect_walk(XP_END_READ, 1, IN(0));
+	/* Not known, so nothing can be saved there. */
+	regs.bp = AT(15);
+	rules[1] = sp_rule(8);
+	rules[1].fp_off = XP_FP_LOST;
+	rules[2] = sp_rule(8);
+	rules[2].fp_off = XP_FP_AT_FP;
+	rules[3] = fp_rule();
+	stack[6] = IN(2);
+	stack[7] = IN(3);
+	expect_walk(XP_END_BAD_RULE, 4, IN(0), IN(1), IN(2), IN(3));
+}
+
 /* Within a PLT entry the push at 11 moves the CFA. */
 static void plt_rule(void **state)
 {
@@ -598,6 +626,7 @@ int main(void)
 		cmocka_unit_test_setup(stack_pointer_rules, setup),
 		cmocka_unit_test_setup(frame_pointer_rules, setup),
 		cmocka_unit_test_setup(saved_frame_pointer, setup),
+		cmocka_unit_test_setup(frame_pointer_saved_at_itself, setup),
 		cmocka_unit_test_setup(plt_rule, setup),
 		cmocka_unit_test_setup(dereferenced_rules, setup),
 		cmocka_unit_test_setup(register_rules_at_the_leaf, setup),
