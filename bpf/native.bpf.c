@@ -237,6 +237,14 @@ static __always_inline int step_fp_reg(struct xp_walk *w, __s16 fp_off, __u64 cf
 	return 1;
 }
 
+/* The return address by a rule; false with the end's reason set. */
+static __always_inline int find_ra(struct xp_walk *w, const struct xp_rule *rule, __u64 cfa, __u64 *ra)
+{
+	if (rule->ra)
+		return !xp_read_user(ra, 8, cfa - 8 * (__u64)rule->ra) || !stop(w, XP_END_READ);
+	return !read_reg(w, rule->reg, ra) || !stop(w, XP_END_BAD_RULE);
+}
+
 /* To the caller by a rule of one of the ordinary kinds. */
 static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *rule)
 {
@@ -245,7 +253,8 @@ static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *ru
 
 	if (!find_cfa(w, rule, &cfa))
 		return 1;
-	if (cfa <= w->sp)
+	/* Equal where the return address is in a register: nothing was on the stack. */
+	if (cfa < w->sp || (cfa == w->sp && rule->ra))
 		return stop(w, XP_END_BACKWARDS);
 	set_cfa(w, cfa, 0);
 	if (rule->ra == 1 && fp_off == -16) {
@@ -255,8 +264,8 @@ static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *ru
 		w->fp = pair[0];
 		w->fp_known = 1;
 	} else {
-		if (xp_read_user(&pair[1], 8, cfa - 8 * (__u64)rule->ra))
-			return stop(w, XP_END_READ);
+		if (!find_ra(w, rule, cfa, &pair[1]))
+			return 1;
 		if (!step_fp_reg(w, fp_off, cfa))
 			return 1;
 	}

@@ -37,10 +37,10 @@ enum xp_saved_reg { XP_SAVED_RBX, XP_SAVED_R12, XP_SAVED_R13, XP_SAVED_R14, XP_S
 struct xp_rule {
 	__s16 fp_off;			/* caller's frame pointer is saved at CFA + fp_off; or XP_FP_* */
 	__u8 kind;			/* enum xp_rule_kind */
-	__u8 reg;			/* XP_RULE_REG: DWARF number */
+	__u8 reg;			/* XP_RULE_REG, or ra 0: DWARF number */
 	__s32 cfa_off;
 	__u8 save[XP_SAVED_N];		/* saved at CFA - 8 * n; 0: unchanged; or XP_SAVE_LOST */
-	__u8 ra;			/* return address at CFA - 8 * ra; 0: in the link register */
+	__u8 ra;			/* return address at CFA - 8 * ra; 0: in reg */
 	__u8 pad[2];
 };
 

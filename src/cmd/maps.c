@@ -46,11 +46,11 @@ static void print_dso(struct xp_dso *dso)
 	struct xp_sym sym;
 
 	if (dso->problem[0]) {
-		printf("  %8s %-10s %-40s", "-", "-", dso->problem);
+		printf("  %8s %-22s %-40s", "-", "-", dso->problem);
 		return;
 	}
 	xp_dso_symbol(dso, 0, &sym);	/* loads the symbols, so that their source is known */
-	printf("  %8zu %-10s %-40s", dso->cfi.rows.n, dso->cfi.source ? dso->cfi.source : "none",
+	printf("  %8zu %-22s %-40s", dso->cfi.rows.n, dso->cfi.source ? dso->cfi.source : "none",
 	       dso->build_id[0] ? dso->build_id : "no build id");
 }
 
@@ -72,7 +72,7 @@ static int print_mapping(struct xp_dsos *dsos, pid_t pid, const struct xp_mappin
 
 	printf("%012llx-%012llx", (unsigned long long)m->start, (unsigned long long)m->end);
 	if (!file) {
-		printf("  %8s %-10s %-40s", "-", "-", "no file: frame pointers only");
+		printf("  %8s %-22s %-40s", "-", "-", "no file: frame pointers only");
 		print_path(m);
 		return 0;
 	}
@@ -101,7 +101,7 @@ static int print_process(struct xp_dsos *dsos, pid_t pid, struct xp_err *err)
 	if (r)
 		return r;
 	xp_text_safe_copy(comm, sizeof(comm), info.comm, strnlen(info.comm, sizeof(info.comm)));
-	printf("process %d (%s)\n%-27s %8s %-10s %-40s  %s\n", (int)pid, comm, "executable range",
+	printf("process %d (%s)\n%-27s %8s %-22s %-40s  %s\n", (int)pid, comm, "executable range",
 	       "rows", "from", "build id", "file");
 	for (size_t i = 0; !r && i < maps.list.n; i++)
 		if (maps.list.v[i].exec && maps.list.v[i].start < 1ull << 47)

@@ -189,12 +189,13 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	placed.first = b->places.n;
 	if (placed.nnative && (!target || head->generation < target->min_generation)) {
 		/* Walked with the tables of another address space: only a leaf in this one is sure. */
-		placed.nnative = 1;
+		placed.nnative = leaf_is_known(target, &raw);
 		placed.end = XP_END_NO_PROCESS;
-	}
-	/* Inside execve() the registers are still those of the program that was. */
-	if (placed.nnative == 1 && head->flags & XP_RAW_IN_KERNEL && !leaf_is_known(target, &raw))
+	} else if (placed.end == XP_END_NO_MAPPING && head->flags & XP_RAW_IN_KERNEL &&
+		   placed.nnative == 1 && !leaf_is_known(target, &raw)) {
+		/* Inside execve() the registers are still those of the program that was. */
 		placed.nnative = 0;
+	}
 	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
 	if (!r)
 		r = place_native(b, &raw, target ? &target->process.maps : NULL, placed.nnative);

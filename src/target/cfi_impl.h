@@ -42,6 +42,7 @@ enum xp_cfi_how {
 	XP_CFI_UNSPECIFIED,		/* the caller's value is still in the register */
 	XP_CFI_SLOT,			/* saved at CFA + off */
 	XP_CFI_AT_FP,			/* the frame pointer: saved where it points now */
+	XP_CFI_REGISTER,		/* the return address: in the register with number off */
 	XP_CFI_UNDEFINED,		/* cannot be recovered */
 	XP_CFI_ELSEWHERE,		/* recoverable, but not in a way that rows hold */
 };

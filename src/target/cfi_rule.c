@@ -144,6 +144,7 @@ struct xp_rule xp_cfi_rule(const struct xp_cfi_arch *arch, const struct xp_cfi_c
 			   const struct xp_cfi_state *s)
 {
 	unsigned ra = slot_of(s->place[XP_CFI_RA], RA_SLOT_MAX);
+	bool in_register = s->place[XP_CFI_RA].how == XP_CFI_REGISTER;
 	struct xp_rule rule = { .ra = (uint8_t)ra };
 
 	if (s->place[XP_CFI_RA].how == XP_CFI_UNDEFINED)
@@ -154,8 +155,11 @@ struct xp_rule xp_cfi_rule(const struct xp_cfi_arch *arch, const struct xp_cfi_c
 	 */
 	if (cie->signal && (s->base == XP_CFA_EXPRESSION || !ra))
 		return (struct xp_rule){ .kind = XP_RULE_SIGNAL };
-	if (!ra || s->place[XP_CFI_SP].how != XP_CFI_UNSPECIFIED || !set_cfa(&rule, arch, s))
+	if ((!ra && !in_register) || s->place[XP_CFI_SP].how != XP_CFI_UNSPECIFIED ||
+	    !set_cfa(&rule, arch, s) || (in_register && rule.kind == XP_RULE_REG))
 		return (struct xp_rule){ .kind = XP_RULE_BAD };
+	if (in_register)
+		rule.reg = (uint8_t)s->place[XP_CFI_RA].off;
 	rule.fp_off = fp_place(s->place[XP_CFI_FP]);
 	for (unsigned i = 0; i < XP_SAVED_N; i++)
 		rule.save[i] = save_place(s->place[XP_CFI_SAVED + i]);

@@ -109,6 +109,19 @@ static void set_expression(struct xp_cfi_run *run, uint64_t reg)
 	set_place(run, reg, at_fp ? XP_CFI_AT_FP : XP_CFI_ELSEWHERE);
 }
 
+/*
+ * Of a value kept in another register rows hold the return address only: glibc's vfork keeps it in
+ * rdi across the system call (2.36, sysdeps/unix/sysv/linux/x86_64/vfork.S).
+ */
+static void set_register(struct xp_cfi_run *run, uint64_t reg, uint64_t in)
+{
+	enum xp_cfi_column col = column_of(run, reg);
+
+	set_place(run, reg, XP_CFI_ELSEWHERE);
+	if (col == XP_CFI_RA && in <= UINT8_MAX)
+		run->state.place[col] = (struct xp_cfi_place){ (int32_t)in, XP_CFI_REGISTER };
+}
+
 static int restore(struct xp_cfi_run *run, uint64_t reg)
 {
 	enum xp_cfi_column col = column_of(run, reg);
@@ -253,8 +266,7 @@ static int step_register(struct xp_cfi_run *run, uint8_t op)
 		set_same(run, reg);
 		return 0;
 	case DW_CFA_register:
-		uleb(c);
-		set_place(run, reg, XP_CFI_ELSEWHERE);
+		set_register(run, reg, uleb(c));
 		return 0;
 	case DW_CFA_expression:
 		set_expression(run, reg);

@@ -190,6 +190,7 @@ static int load(struct xp_elf *elf, int fd, size_t size)
 		if (p == MAP_FAILED)
 			return -errno;
 		elf->mapped = true;
+		elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		elf->data = p;
 		elf->size = size;
 		return 0;
@@ -200,6 +201,15 @@ static int load(struct xp_elf *elf, int fd, size_t size)
 	rc = read_whole(fd, p, size, &elf->size);
 	elf->data = p;
 	return rc;
+}
+
+static struct xp_elf *new_elf(void)
+{
+	struct xp_elf *elf = calloc(1, sizeof(*elf));
+
+	if (elf)
+		elf->fd = -1;
+	return elf;
 }
 
 int xp_elf_open_fd(struct xp_elf **out, int fd, struct xp_err *err)
@@ -213,7 +223,7 @@ int xp_elf_open_fd(struct xp_elf **out, int fd, struct xp_err *err)
 		return xp_err_sys(err, errno, "cannot stat");
 	if (!S_ISREG(st.st_mode))
 		return xp_err_set(err, ENOEXEC, "not a regular file");
-	elf = calloc(1, sizeof(*elf));
+	elf = new_elf();
 	if (!elf)
 		return xp_err_sys(err, ENOMEM, "cannot open");
 	rc = load(elf, fd, (size_t)st.st_size);
@@ -246,7 +256,7 @@ int xp_elf_open_mem(struct xp_elf **out, const void *data, size_t size, struct x
 	uint8_t *copy;
 
 	*out = NULL;
-	elf = calloc(1, sizeof(*elf));
+	elf = new_elf();
 	copy = malloc(size + 1);
 	if (!elf || !copy) {
 		free(elf);
@@ -270,6 +280,8 @@ void xp_elf_free(struct xp_elf *elf)
 		munmap((void *)(uintptr_t)elf->data, elf->size);
 	else
 		free((void *)(uintptr_t)elf->data);
+	if (elf->fd >= 0)
+		close(elf->fd);
 	free(elf->segments);
 	free(elf);
 }

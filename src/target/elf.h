@@ -31,6 +31,7 @@ struct xp_segment {		/* a PT_LOAD; offset + filesz lies inside the image */
 struct xp_elf {
 	const uint8_t *data;
 	size_t size;
+	int fd;			/* of a mapped file, to map it again; -1: none */
 	bool mapped;		/* data is to be unmapped, not freed */
 	Elf *elf;
 	uint16_t machine, type;	/* EM_*, ET_* */

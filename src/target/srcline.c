@@ -12,6 +12,8 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "base/vec.h"
 
@@ -23,6 +25,10 @@ struct range {
 };
 
 struct xp_srcline {
+	uint8_t *image;			/* libdw's own copy: it changes headers as it inflates sections */
+	size_t size;
+	bool mapped;
+	Elf *elf;
 	Dwarf *dwarf;
 	XP_VEC(struct range) ranges;	/* sorted by start */
 	bool scanned;
@@ -43,6 +49,24 @@ static bool has_lines(const struct xp_elf *elf)
 	return false;
 }
 
+/* Bytes that may be written to: a private mapping of a large file, else a copy. */
+static bool copy_image(struct xp_srcline *sl, const struct xp_elf *elf)
+{
+	sl->size = elf->size;
+	sl->mapped = elf->fd >= 0;
+	if (sl->mapped) {
+		sl->image = mmap(NULL, sl->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, elf->fd, 0);
+		sl->mapped = sl->image != MAP_FAILED;
+		if (!sl->mapped)
+			sl->image = NULL;
+	} else {
+		sl->image = malloc(sl->size);
+		if (sl->image)
+			memcpy(sl->image, elf->data, sl->size);
+	}
+	return sl->image;
+}
+
 struct xp_srcline *xp_srcline_new(const struct xp_elf *elf)
 {
 	struct xp_srcline *sl;
@@ -53,9 +77,15 @@ struct xp_srcline *xp_srcline_new(const struct xp_elf *elf)
 	sl = calloc(1, sizeof(*sl));
 	if (!sl)
 		return NULL;
-	sl->dwarf = dwarf_begin_elf(elf->elf, DWARF_C_READ, NULL);
+	if (!copy_image(sl, elf)) {
+		xp_srcline_free(sl);
+		errno = ENOMEM;
+		return NULL;
+	}
+	sl->elf = elf_memory((char *)sl->image, sl->size);
+	sl->dwarf = sl->elf ? dwarf_begin_elf(sl->elf, DWARF_C_READ, NULL) : NULL;
 	if (!sl->dwarf) {
-		free(sl);
+		xp_srcline_free(sl);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -67,6 +97,11 @@ void xp_srcline_free(struct xp_srcline *sl)
 	if (!sl)
 		return;
 	dwarf_end(sl->dwarf);
+	elf_end(sl->elf);
+	if (sl->mapped)
+		munmap(sl->image, sl->size);
+	else
+		free(sl->image);
 	xp_vec_release(&sl->ranges);
 	free(sl);
 }

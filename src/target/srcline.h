@@ -14,7 +14,7 @@
 struct xp_srcline;
 
 /* NULL when the image has no line information (errno 0) or it could not be opened (errno set). The
- * elf must outlive the result. */
+ * elf may be freed afterwards. */
 struct xp_srcline *xp_srcline_new(const struct xp_elf *elf);
 void xp_srcline_free(struct xp_srcline *sl);
 /* File (owned by sl) and line of the statement at an address; false when unknown. */

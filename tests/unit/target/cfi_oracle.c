@@ -25,7 +25,7 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
 /* Where libdw says that a register's value in the caller is. */
 struct location {
-	enum { SAME, UNDEFINED, AT_CFA, IS_CFA, AT_FP, OTHER } how;
+	enum { SAME, UNDEFINED, AT_CFA, IS_CFA, AT_FP, IN_REGISTER, OTHER } how;
 	int64_t off;
 };
 
@@ -39,6 +39,11 @@ static struct location location_of(Dwarf_Frame *frame, int reg)
 		return loc;
 	if (n == 0) {
 		loc.how = ops ? UNDEFINED : SAME;
+		return loc;
+	}
+	if (n == 1 && ops[0].atom == DW_OP_regx) {
+		loc.how = IN_REGISTER;
+		loc.off = (int64_t)ops[0].number;
 		return loc;
 	}
 	if (ops[0].atom != DW_OP_call_frame_cfa)
@@ -126,8 +131,12 @@ static struct xp_rule rule_of(Dwarf_Frame *frame)
 	dwarf_frame_info(frame, NULL, NULL, &signal);
 	if (signal && (ops[0].atom != DW_OP_bregx || !rule.ra))
 		return (struct xp_rule){ .kind = XP_RULE_SIGNAL };
-	if (rule.kind == XP_RULE_BAD || !rule.ra || sp.how != IS_CFA || sp.off != 0)
+	if (rule.kind == XP_RULE_BAD || sp.how != IS_CFA || sp.off != 0)
 		return bad;
+	if (!rule.ra && (ra.how != IN_REGISTER || rule.kind == XP_RULE_REG))
+		return bad;
+	if (!rule.ra)
+		rule.reg = (uint8_t)ra.off;
 	rule.fp_off = fp.how == SAME ? XP_FP_SAME :
 		      fp.how == AT_FP ? XP_FP_AT_FP :
 		      fp.how == AT_CFA && fp.off >= -0x8000 && fp.off < XP_FP_AT_FP ?

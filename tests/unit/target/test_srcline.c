@@ -89,6 +89,36 @@ static void agrees_with_addr2line(void **state)
 		print_message("# no clang\n");
 }
 
+/* libdw inflates compressed sections in place: the image that everyone else reads must not change. */
+static void inflates_its_own_copy(void **state)
+{
+	static const char *const sizes[] = { "", "-DBIG" };	/* copied, and mapped: XP_ELF_COPY_MAX */
+	static const char with_data[] =
+		"#ifdef BIG\nchar data[20 << 20] = { 1 };\n#endif\n"
+		"int main(void)\n{\n	return 0;\n}\n";
+	char flags[64];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct xp_section before, after;
+		struct xp_srcline *sl;
+		struct xp_elf *elf;
+
+		snprintf(flags, sizeof(flags), "-g -gz=zlib %s", sizes[i]);
+		assert_int_equal(xp_elf_open_path(&elf, build_program("zlib", with_data, flags),
+						  NULL), 0);
+		assert_int_equal(elf->mapped, i);
+		assert_true(xp_elf_section(elf, ".debug_info", &before));
+		sl = xp_srcline_new(elf);
+		assert_non_null(sl);
+		assert_true(xp_elf_section(elf, ".debug_info", &after));
+		assert_int_equal(before.size, after.size);
+		assert_int_equal(before.flags, after.flags);
+		xp_srcline_free(sl);
+		xp_elf_free(elf);
+	}
+}
+
 static void knows_what_it_does_not_know(void **state)
 {
 	struct xp_srcline *sl;
@@ -160,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agrees_with_addr2line),
+		cmocka_unit_test(inflates_its_own_copy),
 		cmocka_unit_test(knows_what_it_does_not_know),
 		cmocka_unit_test(survives_damage),
 	};
