@@ -139,6 +139,14 @@ static int read_maps(struct xp_targets *t, struct xp_target *target, uint64_t no
 	return r ? xp_err_sys(err, -r, "mappings of process %d", (int)target->process.pid) : 0;
 }
 
+/* Whether what is published is as good as an empty list. */
+static bool keeps_set(const struct xp_target *target)
+{
+	const struct xp_range_set *set = target->set;
+
+	return set && (!set->span.count || set->generation >= target->min_generation);
+}
+
 static int publish(struct xp_targets *t, struct xp_target *target)
 {
 	struct xp_proc entry = { .tgid = target->process.pid };
@@ -147,11 +155,12 @@ static int publish(struct xp_targets *t, struct xp_target *target)
 
 	if (!set)
 		return -ENOMEM;
-	target->dirty = false;
 	r = xp_tables_put_ranges(t->tables, &target->process.maps, &set->span);
-	if (r && r != -ENOSPC) {
+	/* Without room what is published stays, if it is of use; retired ranges may make room soon. */
+	target->dirty = r == -ENOSPC;
+	if (r && (r != -ENOSPC || keeps_set(target))) {
 		free(set);
-		return r;
+		return r == -ENOSPC ? 0 : r;
 	}
 	drop_set(t, target);
 	set->refs = 1;

@@ -578,6 +578,45 @@ static void no_room_for_ranges(void **state)
 	fixture_free(f);
 }
 
+/* Changes follow each other faster than replaced ranges come back. */
+static void no_room_for_a_while(void **state)
+{
+	struct fixture *f = fixture_new(10);
+
+	(void)state;
+	add_ghost(f, GHOST);
+	for (uint64_t i = 0; i < 6; i++)
+		apply(f, mmap_of(1, GHOST, HIGH + 0x2000 * i, 0x1000, 12), "/nowhere/lib.so");
+	settle(f, 10);
+	assert_int_equal(last_put(f, GHOST).count, 6);
+	apply(f, event_of(XP_EVENT_EXEC, 20, GHOST), "x");
+	for (uint64_t i = 0; i < 3; i++)
+		apply(f, mmap_of(20, GHOST, HIGH + 0x2000 * i, 0x1000, 12), "/nowhere/lib.so");
+	settle(f, 20);
+	assert_int_equal(last_put(f, GHOST).count, 3);
+	/* Four do not fit: the three stay, for they are right. */
+	apply(f, mmap_of(30, GHOST, HIGH + 0xa000, 0x1000, 12), "/nowhere/lib.so");
+	settle(f, 30);
+	settle(f, 40);
+	assert_int_equal(last_put(f, GHOST).count, 3);
+	assert_non_null(published(f, GHOST, HIGH));
+	assert_true(f->tables.full);
+	settle(f, 20 + 2 * SECOND);
+	settle(f, 21 + 2 * SECOND);
+	assert_int_equal(last_put(f, GHOST).count, 4);
+	assert_non_null(published(f, GHOST, HIGH + 0xa000));
+	/* Ranges of another image are of no use: better none until there is room. */
+	apply(f, event_of(XP_EVENT_EXEC, 3 * SECOND, GHOST), "x");
+	for (uint64_t i = 0; i < 8; i++)
+		apply(f, mmap_of(3 * SECOND, GHOST, HIGH + 0x2000 * i, 0x1000, 13), "/nowhere/x");
+	settle(f, 3 * SECOND);
+	assert_int_equal(last_put(f, GHOST).count, 0);
+	settle(f, 5 * SECOND);
+	settle(f, 5 * SECOND + 1);
+	assert_int_equal(last_put(f, GHOST).count, 8);
+	fixture_free(f);
+}
+
 /* Thousands of processes come and go: nothing is kept of them. */
 static void many_processes(void **state)
 {
@@ -632,6 +671,7 @@ int main(void)
 		TEST(our_own_child_before_its_exec),
 		TEST(a_full_process_table_is_no_failure),
 		TEST(no_room_for_ranges),
+		TEST(no_room_for_a_while),
 		TEST(many_processes),
 	};
 
