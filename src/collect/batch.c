@@ -178,6 +178,9 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	if (!xp_raw_parse(b->bytes.data + copy->offset, copy->size, &raw))
 		return -EINVAL;
 	head = raw.head;
+	r = xp_targets_adopt(targets, head->pid, head->time);
+	if (r)
+		return r;
 	target = xp_targets_find(targets, head->pid);
 	if (target && target->before_exec)
 		return 1;

@@ -210,6 +210,21 @@ int xp_targets_attach(struct xp_targets *t, pid_t pid, uint64_t now, struct xp_e
 	return r ? xp_err_sys(err, -r, "cannot publish process %d", (int)pid) : 0;
 }
 
+int xp_targets_adopt(struct xp_targets *t, pid_t pid, uint64_t now)
+{
+	struct xp_proc_info info;
+	struct xp_target *target;
+	int r;
+
+	if (xp_targets_find(t, pid) || xp_proc_read(&info, pid, NULL))
+		return 0;
+	r = xp_targets_attach(t, pid, now, NULL);
+	target = xp_targets_find(t, pid);
+	if (target)	/* it may have gone through an exec that we did not hear of */
+		target->min_generation = r ? UINT32_MAX : target->set->generation;
+	return r == -ENOMEM ? r : 0;
+}
+
 int xp_targets_add_child(struct xp_targets *t, pid_t pid, struct xp_err *err)
 {
 	struct xp_target *target = add_target(t, pid);

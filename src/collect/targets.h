@@ -66,6 +66,11 @@ void xp_targets_release(struct xp_targets *t);
 
 /* A running process: reads its mappings, builds tables, publishes. */
 int xp_targets_attach(struct xp_targets *t, pid_t pid, uint64_t now, struct xp_err *err);
+/*
+ * A process that is sampled though we do not know it: the event of its fork was lost. Does nothing
+ * when it is known or gone. 0 or -ENOMEM.
+ */
+int xp_targets_adopt(struct xp_targets *t, pid_t pid, uint64_t now);
 /* Our own child that waits to exec. */
 int xp_targets_add_child(struct xp_targets *t, pid_t pid, struct xp_err *err);
 /* Applies one event. 0 or -ENOMEM. */

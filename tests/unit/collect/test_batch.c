@@ -10,7 +10,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/batch.h"
@@ -334,6 +337,41 @@ static void samples_of_nobody(void **state)
 	assert_string_equal(xp_strings_get(&world.f->profile.strings, thread->comm).p, "?");
 }
 
+/* The event of its fork was lost: from its first sample on it is known. */
+static void samples_of_an_unknown_child(void **state)
+{
+	struct raw r = raw_of(0, 1, XP_END_OUTERMOST);
+	const struct xp_target *child;
+	pid_t pid;
+
+	(void)state;
+	attach_self();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	r.head.pid = r.head.tid = (uint32_t)pid;
+	put_native(&r, (uintptr_t)name, 0);
+	put_native(&r, (uintptr_t)place, 0);
+	assert_int_equal(place(&r), 0);
+	child = xp_targets_find(&world.f->targets, pid);
+	assert_non_null(child);
+	assert_int_equal(last_put(world.f, pid).generation, 2);
+	assert_non_null(published(world.f, pid, (uintptr_t)name));
+	assert_int_equal(last()->nnative, 1);		/* walked with who knows which tables */
+	assert_int_equal(last()->end, XP_END_NO_PROCESS);
+	assert_int_equal(placed(0)->kind, XP_PLACE_DSO);
+	r.head.generation = 2;
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 2);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void our_own_child_before_its_exec(void **state)
 {
 	struct raw r = raw_of(GHOST, 1, XP_END_NO_PROCESS);
@@ -433,6 +471,7 @@ int main(void)
 		TEST(kernel_frames_follow),
 		TEST(stale_generations),
 		TEST(samples_of_nobody),
+		TEST(samples_of_an_unknown_child),
 		TEST(our_own_child_before_its_exec),
 		TEST(marks),
 		TEST(every_end_can_be_named),
