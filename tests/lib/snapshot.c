@@ -7,8 +7,8 @@
  * Starts the program and stops it at random moments until a frame of its stack has this symbol
  * ("-": any). The true stack is libdwfl's. FILE gets all that a replay needs, so that it does not
  * depend on the machine's files: registers, the memory that is read and a little around it,
- * executable mappings, the unwind rows around each pc, and the pcs. A stack that our walker does not
- * find as libdwfl does is not recorded: it is printed, and the status is 1.
+ * executable mappings, the unwind rows around each pc, and the pcs. A stack that our walker does
+ * not find as libdwfl does is not recorded: it is printed, and the status is 1.
  *
  * The format: one fact a line, numbers in hexadecimal, "#" begins a comment.
  *	regs R15 R14 ... SS		as struct xp_regs
@@ -273,7 +273,8 @@ static void write_rule(FILE *out, const struct xp_rule *r)
 }
 
 /* Whether row i of a page is near one that a frame of the stack is looked up by. */
-static bool is_wanted(const struct xp_range *range, uint32_t n, const struct xp_page *page, uint32_t i)
+static bool is_wanted(const struct xp_range *range, uint32_t n, const struct xp_page *page,
+		      uint32_t i)
 {
 	const uint32_t *row = machine.rows + page->first;
 

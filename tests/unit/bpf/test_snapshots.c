@@ -213,7 +213,7 @@ static void walk(void)
 	xp_native_walk(&w);
 }
 
-/* Without one word the stack is cut or, where the word is not needed, the same; never another one. */
+/* Without one word the stack is cut or, where that is not needed, the same; never another. */
 static void check_with_missing_memory(const char *path)
 {
 	size_t needed = 0;

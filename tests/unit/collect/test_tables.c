@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * collect/tables: what is published, looked up by the walker's own code, is what the file says; full
- * tables; ranges.
+ * collect/tables: what is published, looked up by the walker's own code, is what the file says;
+ * full tables; ranges.
  */
 #include <setjmp.h>
 #include <stdarg.h>
