@@ -134,7 +134,7 @@ static void dereferenced_rules(void **state)
 {
 	(void)state;
 	regs.bp = AT(4);
-	rules[0] = (struct xp_rule){ .kind = XP_RULE_DEREF_FP, .cfa_off = -8, .fp_off = 0, .ra = 1 };
+	rules[0] = (struct xp_rule){ .kind = XP_RULE_DEREF_FP, .cfa_off = -8, .ra = 1 };
 	rules[1] = (struct xp_rule){ .kind = XP_RULE_DEREF_SP, .cfa_off = 16, .fp_off = XP_FP_SAME,
 				     .ra = 1 };
 	end_rule(2);
@@ -349,7 +349,7 @@ static void high_addresses_keep_their_flags_apart(void **state)
 	end_rule(1);
 	stack[21] = IN(1);
 	walk_begin(&w, &regs);
-	set_cfa(&w, 0, 0);	/* a frame of its own is not needed: words 0 wraps to the last one */
+	set_cfa(&w, 0, 0);		/* without a frame: wraps to the last word */
 	assert_int_equal(w.payload[XP_SAMPLE_WORDS - 1], 0);
 	push_frame(&w, 5);
 	set_cfa(&w, 0xffff123456789abcull, XP_FRAME_SIGNAL);

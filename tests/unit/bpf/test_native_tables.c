@@ -107,7 +107,8 @@ static void twenty_thousand_mappings(void **state)
 /* A process entry that is wrong must not lead outside the pool. */
 static void wrong_range_numbers(void **state)
 {
-	static const uint32_t odd[] = { 0, 1, 7, 8, 9, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff };
+	static const uint32_t odd[] = { 0, 1, 7, 8, 9, 0x7fffffff, 0x80000000, 0xfffffffe,
+					0xffffffff };
 	struct xp_range *r = make_ranges(8);
 
 	(void)state;
@@ -222,7 +223,8 @@ static void a_full_page(void **state)
 	struct xp_rule *rules = exactly(XP_RULES_MAX, sizeof(*rules));
 
 	(void)state;
-	machine = (struct machine){ rows, pages, rules, NULL, 1, 1, XP_RULES_MAX, 0, read_nothing, 0 };
+	machine = (struct machine){ rows, pages, rules, NULL, 1, 1, XP_RULES_MAX, 0,
+				    read_nothing, 0 };
 	memset(&w, 0, sizeof(w));
 	w.range.npages = 1;
 	pages[0] = (struct xp_page){ XP_BLOCK_ROWS - XP_PAGE_ROWS_MAX, XP_PAGE_ROWS_MAX };

@@ -120,9 +120,9 @@ static void check_file(const char *path)
 		same_at(table, &cfi, cfi.rows.v[i].vaddr);
 		same_at(table, &cfi, cfi.rows.v[i].vaddr + 1);
 	}
-	for (uint64_t p = table->base; p <= table->base + ((uint64_t)table->npages << 16); p += 0x800) {
-		same_at(table, &cfi, p - 1);
-		same_at(table, &cfi, p);
+	for (uint64_t i = 0; i <= (uint64_t)table->npages << 16; i += 0x800) {
+		same_at(table, &cfi, table->base + i - 1);
+		same_at(table, &cfi, table->base + i);
 	}
 	same_at(table, &cfi, 0);
 	same_at(table, &cfi, UINT64_MAX);
@@ -216,7 +216,7 @@ static void pages_and_shared_rules(void **state)
 	assert_int_equal(cfa_at(&world, a, 0x20000), 16);
 	assert_int_equal(cfa_at(&world, a, 0x2000f), 16);
 	assert_int_equal(cfa_at(&world, a, 0x20010), 24);
-	assert_int_equal(cfa_at(&world, a, 0x35000), 24);	/* a page without a row of its own */
+	assert_int_equal(cfa_at(&world, a, 0x35000), 24);	/* no row of its own */
 	assert_int_equal(cfa_at(&world, a, 0x4fffe), 24);
 	assert_int_equal(cfa_at(&world, a, 0x4ffff), 32);
 	assert_int_equal(cfa_at(&world, a, 0x50007), 32);

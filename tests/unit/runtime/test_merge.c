@@ -27,7 +27,8 @@ static int setup(void **state)
 	if (xp_profile_init(&profile))
 		return -1;
 	for (int i = 0; i < 3; i++)
-		user[i] = make_frame(&profile, "native", users[i], XP_FRAME_NORMAL, "/bin/x", "", 0);
+		user[i] = make_frame(&profile, "native", users[i], XP_FRAME_NORMAL, "/bin/x",
+				     "", 0);
 	for (int i = 0; i < 2; i++)
 		kernel[i] = make_frame(&profile, "kernel", kernels[i], XP_FRAME_KERNEL, "[kernel]",
 				       "", 0);
@@ -84,7 +85,8 @@ static void marks_stand_where_frames_are_missing(void **state)
 	assert_string_equal(merged(2, 2, root_mark, kernel_mark),
 			    "[cut];middle;leaf;[kernel cut];entry;irq");
 	assert_string_equal(merged(2, 2, root_mark, XP_NO_ID), "[cut];middle;leaf;entry;irq");
-	assert_string_equal(merged(2, 2, XP_NO_ID, kernel_mark), "middle;leaf;[kernel cut];entry;irq");
+	assert_string_equal(merged(2, 2, XP_NO_ID, kernel_mark),
+			    "middle;leaf;[kernel cut];entry;irq");
 	assert_string_equal(merged(2, 0, XP_NO_ID, kernel_mark), "middle;leaf;[kernel cut]");
 	assert_string_equal(merged(0, 0, root_mark, XP_NO_ID), "[cut]");
 	assert_string_equal(merged(0, 0, root_mark, kernel_mark), "[cut];[kernel cut]");

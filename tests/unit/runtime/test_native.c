@@ -199,7 +199,8 @@ static void functions_without_a_symbol(void **state)
 /* A dso by hand: nothing but a path, so nothing is known of its functions. */
 static void files_that_cannot_be_opened(void **state)
 {
-	static const char *const paths[] = { "/a/b.so", "b.so", "", "/", "//", "[", "[]", "[x", "a/" };
+	static const char *const paths[] = { "/a/b.so", "b.so", "", "/", "//", "[", "[]", "[x",
+					     "a/" };
 	struct xp_dso dso = { .problem = "gone" };
 	struct xp_place place = { .dso = &dso, .kind = XP_PLACE_DSO, .addr = 0x1234 };
 
