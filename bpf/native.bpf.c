@@ -88,6 +88,9 @@ static __always_inline int read_reg(const struct xp_walk *w, __u32 reg, __u64 *v
 			return -1;
 		if (w->saved_at[i])
 			return xp_read_user(value, 8, w->saved_at[i]);
+		/* Nobody has saved it yet, so it still is what the leaf has. */
+		*value = ((const __u64 *)&w->regs)[xp_place(XP_PLACES_IN_REGS, reg)];
+		return 0;
 	}
 	if (reg >= XP_DWARF_REGS || reg == XP_DWARF_SP || !w->all_regs)
 		return -1;

@@ -39,7 +39,7 @@ zsh_offers()
 {
 	: >"$tmp/hits"
 	cat >"$tmp/.zshrc" <<-EOF
-	PS1= fpath=($completions \$fpath)
+	PS1= fpath=('$completions' \$fpath)
 	autoload -Uz compinit && compinit -u -D
 	show() {
 		compadd() {

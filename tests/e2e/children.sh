@@ -18,7 +18,7 @@ shares()
 	diag "$(cat "$tmp/shares")"
 }
 
-record "$tmp/data" -F 999 -- sh -c "$WORKLOADS/procs fork 3 0.5; exit 0"
+record "$tmp/data" -F 999 -- sh -c '"$WORKLOADS/procs" fork 3 0.5; exit 0'
 shares "sh, fork without exec"
 complete_enough "fork without exec" 99
 is "$(unknown)" 0 "fork without exec: no unknown function"

@@ -30,7 +30,7 @@ steps()
 		n = 0
 		for (i = 2; i <= NF; i++) n += $i == "fixed_step"
 		print n
-	}' "$stacks" | sort -n | uniq -c | awk '{ print $2 }' | tr '\n' ' '
+	}' "$stacks" | sort -n | uniq | tr '\n' ' '
 }
 
 deep 1000
@@ -41,6 +41,6 @@ deep 3000
 is "$(samples '!/;\[truncated: /')" 0 "3000 frames: every stack is cut"
 is "$(truncated_reasons | wc -l)" 1 "3000 frames: for one reason"
 like "$(truncated_reasons)" "*deep*" "3000 frames: which says that the stack is too deep"
-cmp_num "$(steps 1)" -ge 1400 "3000 frames: what fits is kept"
+cmp_num "$(steps 1 | cut -d" " -f1)" -ge 1400 "3000 frames: what fits is kept"
 is "$(awk -F ';' '$2 !~ /^\[truncated: /' "$stacks")" "" "3000 frames: the mark is at the root"
 done_testing

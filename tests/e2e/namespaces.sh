@@ -14,7 +14,7 @@ cp "$WORKLOADS/shares-gcc-O2" "$tmp/root/program"
 # Here the path leads to a program without these functions.
 cat >"$tmp/inside.sh" <<INSIDE
 mount -t tmpfs none $tmp/root || exit 9
-cp $WORKLOADS/procs $tmp/root/program || exit 9
+cp "$WORKLOADS/procs" $tmp/root/program || exit 9
 exec $tmp/root/program spin 60
 INSIDE
 unshare -mpf --mount-proc sh "$tmp/inside.sh" >/dev/null 2>"$tmp/unshare" &

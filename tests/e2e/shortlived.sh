@@ -28,7 +28,7 @@ for i in 1 2 3; do
 done
 record "$tmp/data" -F 999 -- "$WORKLOADS/short-static" 50
 named "static" 25 12
-record "$tmp/data" -F 999 -- sh -c "for i in 1 2 3 4 5 6 7 8; do $WORKLOADS/short 50; done"
+record "$tmp/data" -F 999 -- sh -c 'for i in 1 2 3 4 5 6 7 8; do "$WORKLOADS/short" 50; done'
 # Not xprof's own children: their first milliseconds pass before it knows them.
 named "eight from a shell" 200 25
 

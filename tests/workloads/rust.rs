@@ -6,11 +6,17 @@
 //! Time is wall-clock time here (the standard library has no CPU clock): run it on an idle CPU or
 //! compare shares only.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// std::hint::black_box() is stable from Rust 1.66 on only.
+#[inline(always)]
+fn black_box(x: u64) -> u64 {
+    // Safe: the pointer is that of a live integer.
+    unsafe { std::ptr::read_volatile(&x) }
+}
+
 mod work {
-    use std::hint::black_box;
+    use super::black_box;
 
     #[inline(never)]
     pub fn heavy(n: u64) -> u64 {
