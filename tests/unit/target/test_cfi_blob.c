@@ -15,10 +15,12 @@
 
 #include <cmocka.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "cfi_check.h"
+#include "cfi_oracle.h"
 #include "target/cfi_blob.h"
 
 #define START 0x10000u
@@ -536,6 +538,25 @@ static void build_plain(struct xp_cfi *cfi, const struct xp_elf *elf)
 	assert_int_equal(xp_cfi_build_sections(cfi, elf->machine, &section, NULL, NULL), 0);
 }
 
+/* They are what libdw says, which reads them as they are. */
+static void assert_libdw_agrees(const char *path, const struct xp_cfi *plain)
+{
+	struct cfi_oracle result = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf *elf;
+
+	assert_true(fd >= 0);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	assert_non_null(elf);
+	assert_int_equal(cfi_oracle_compare(elf, plain, 1000, 20261130, &result), 0);
+	if (result.different || result.overlap)
+		fail_msg("%s: %s", path, result.first);
+	assert_true(result.same > plain->rows.n);
+	elf_end(elf);
+	close(fd);
+}
+
 /* The only function that has got more rows. */
 static struct xp_cfi_func changed_function(const struct xp_cfi *plain, const struct xp_cfi *cfi)
 {
@@ -645,12 +666,17 @@ static void check_luajit(const char *path)
 	struct xp_elf *elf;
 	const uint8_t *code;
 	unsigned subs;
+	size_t rows;
 
 	assert_int_equal(xp_elf_open_path(&elf, path, NULL), 0);
 	build_plain(&plain, elf);
+	assert_libdw_agrees(path, &plain);
 	build_plain(&cfi, elf);
 	assert_int_equal(xp_cfi_mend_blobs(&cfi, elf), 0);
 	assert_sound(&cfi);
+	rows = cfi.rows.n;
+	assert_int_equal(xp_cfi_mend_blobs(&cfi, elf), 0);	/* nothing is left to do */
+	assert_int_equal(cfi.rows.n, rows);
 	blob = changed_function(&plain, &cfi);
 	assert_true(blob.end - blob.start > 12000);
 	code = xp_elf_at_vaddr(elf, blob.start, blob.end - blob.start);
