@@ -34,6 +34,11 @@
  *	target/cfi_parse.c	... .eh_frame taken apart
  *	target/cfi_run.c	... its instructions
  *	target/cfi_rule.c	... what a row can hold of their result
+ *	target/cfi_blob.c	rows for code whose unwind information lies: LuaJIT's assembler
+ *	target/cfi_blob_funcs.c	... its functions
+ *	target/cfi_blob_places.c ... where its frame has another size
+ *	target/cfi_blob_step.c	... what an instruction does to the frame
+ *	target/cfi_blob_x86.c	... the instructions
  *	target/cfi_impl.h	... what these share
  *	base/span.c		who owns which part of the kernel side's memory
  *

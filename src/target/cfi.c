@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "target/cfi_blob.h"
 #include "target/cfi_impl.h"
 
 #define ROWS_MAX 4000000	/* with the XP_RULE_NONE at the end */
@@ -159,15 +160,16 @@ static int add_debug_fde(struct builder *b, const struct xp_cfi_fde *fde,
 /* Both sections' FDEs by address; of equal ones that of .eh_frame first. */
 static int add_fdes(struct builder *b)
 {
-	const struct xp_cfi_fde *eh = b->eh.fdes.v, *eh_end = eh + b->eh.fdes.n;
-	const struct xp_cfi_fde *debug = b->debug.fdes.v, *debug_end = debug + b->debug.fdes.n;
+	size_t neh = b->eh.fdes.n, ndebug = b->debug.fdes.n, eh = 0, debug = 0;
 	int rc = 0;
 
-	while (!rc && (eh < eh_end || debug < debug_end)) {
-		if (debug == debug_end || (eh < eh_end && eh->start <= debug->start))
-			rc = add_fde(b, &b->eh, eh++);
+	while (!rc && (eh < neh || debug < ndebug)) {
+		if (debug == ndebug || (eh < neh && b->eh.fdes.v[eh].start <=
+						    b->debug.fdes.v[debug].start))
+			rc = add_fde(b, &b->eh, &b->eh.fdes.v[eh++]);
 		else
-			rc = add_debug_fde(b, debug++, eh < eh_end ? eh : NULL);
+			rc = add_debug_fde(b, &b->debug.fdes.v[debug++],
+					   eh < neh ? &b->eh.fdes.v[eh] : NULL);
 	}
 	return rc;
 }
@@ -421,6 +423,10 @@ int xp_cfi_build(struct xp_cfi *cfi, const struct xp_elf *elf, struct xp_err *er
 	find_debug_frame(elf, &in, &inflated, cfi);
 	rc = build(cfi, elf->machine, &in, err);
 	release(&inflated);
+	if (!rc && xp_cfi_mend_blobs(cfi, elf)) {
+		xp_cfi_release(cfi);
+		rc = xp_err_set(err, ENOMEM, "out of memory for unwind rows");
+	}
 	return rc;
 }
 

@@ -14,7 +14,8 @@ same thread. For each shape of program: compared, identical, different, and what
               of eu-stack's
     moved     only the leaf's pc differs: the thread ran on in the same frame
     cut       ours ended early and said so
-    eu-stack  eu-stack gave up before ours ended: nothing to compare with
+    eu-stack  eu-stack gave up before ours ended, or believed a row that is known to be wrong and took what is
+              no return address for the second and last frame: nothing to compare with
     other     a fault
 
 "signal" and "eu-stack" are limits of the comparison; every other difference fails the test, and so do too
@@ -37,6 +38,7 @@ STOPS = int(os.environ.get("STOPS", "12"))
 LEAST_STOPS = 300
 SHOWN = 4               # differences of one kind printed for each shape
 SIGNALS = ("signal handler", "alternate stack")
+LYING_ROWS = ("luajit",)        # one row for an interpreter's assembler, right in most of it
 
 RUBY = """
 def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
@@ -97,17 +99,18 @@ def parse(line):
     return int(m.group(1)), m.group(2), [int(x, 16) for x in m.group(3).split()]
 
 
-def classify(ours, theirs, whole, signals):
+def classify(ours, theirs, whole, label):
     if ours == theirs:
         return "identical"
     if theirs[1:] == ours[1:] and theirs:
         return "moved"
-    if signals and len(theirs) > len(ours) > 1 and theirs[-len(ours) + 1:] == ours[1:]:
+    if label in SIGNALS and len(theirs) > len(ours) > 1 and theirs[-len(ours) + 1:] == ours[1:]:
         return "signal"
     common = 0
     while common < min(len(ours), len(theirs)) and ours[common] == theirs[common]:
         common += 1
-    if common == len(theirs) and not whole:
+    lies = label in LYING_ROWS and common == 1 and len(theirs) == 2
+    if lies or (common == len(theirs) and not whole):
         return "eu-stack"
     if common == len(ours):
         return "cut"
@@ -139,7 +142,7 @@ def compare(label, command):
                 continue
             tid, end, ours = parse(line)
             theirs, whole = eu_stack(tid)
-            kind = classify(ours, theirs, whole, label in SIGNALS)
+            kind = classify(ours, theirs, whole, label)
             counts[kind] = counts.get(kind, 0) + 1
             if kind != "identical" and counts[kind] <= SHOWN:
                 print("#   %s: %s: ours %d frames (%s), eu-stack %d" %
