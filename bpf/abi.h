@@ -10,6 +10,8 @@
 
 #include <linux/types.h>
 
+#include "runtimes.h"
+
 /*
  * How a user stack ended. Complete ends first; every reason after XP_END_LAST_COMPLETE cuts the
  * stack at its root side and is shown as a frame "[truncated: ...]" and counted.
@@ -43,8 +45,11 @@ enum xp_raw_flags {
 #define XP_KERNEL_FRAMES_MAX 127	/* kernel.perf_event_max_stack as kernels ship it */
 #define XP_NATIVE_FRAMES_MAX 1536
 #define XP_TAIL_FRAMES 16		/* native frames walked by one program of the tail-call variant */
-#define XP_TAIL_CALLS 16		/* of the kernel's 33, what native frames may use */
-#define XP_SAMPLE_WORDS 4096		/* power of two: the payload in 64-bit words, all parts together */
+#define XP_TAIL_CALLS 16		/* of the kernel's 33, what native frames may use ... */
+#define XP_TAIL_CALLS_SHARED 8		/* ... and what is left to them when VM frames follow */
+#define XP_VM_FRAMES_MAX 8192
+#define XP_ACTS_MAX 1024
+#define XP_SAMPLE_WORDS 32768		/* power of two: the payload in 64-bit words, all parts together */
 
 /* What a ring record is: its first word. */
 enum xp_raw_kind {
@@ -61,12 +66,13 @@ struct xp_raw_exit {
 /* A native frame in the payload. */
 struct xp_raw_frame {
 	__u64 pc;
-	__u64 cfa_flags;		/* CFA in the low 48 bits, enum xp_raw_frame_flags above */
+	__u64 sp_flags;			/* stack pointer in this frame, enum xp_raw_frame_flags above bit 48 */
 };
 
 enum xp_raw_frame_flags {
 	XP_FRAME_BY_FP = 1,		/* the step out of this frame used the frame pointer */
 	XP_FRAME_SIGNAL = 2,		/* a signal trampoline: the next frame's pc is exact */
+	XP_FRAME_RESUMED = 4,		/* the next frame was found by a runtime's activation; its pc is exact */
 };
 
 struct xp_raw_sample {
@@ -79,9 +85,47 @@ struct xp_raw_sample {
 	__u16 nnative;			/* struct xp_raw_frame each, leaf first */
 	__u8 end;			/* enum xp_end */
 	__u8 flags;			/* enum xp_raw_flags */
-	__u8 pad[6];
-	/* __u64 kernel[nkernel]; struct xp_raw_frame native[nnative]; */
+	__u8 nparts;
+	__u8 pad[5];
+	/* __u64 kernel[nkernel]; struct xp_raw_frame native[nnative]; nparts times struct xp_raw_part */
 };
+
+/* How a walk of VM frames or of activations ended. */
+enum xp_vm_end {
+	XP_VM_END_NONE,			/* no VM runs on this thread */
+	XP_VM_END_ROOT,			/* all of it */
+	XP_VM_END_TOO_DEEP,		/* cut by the buffer */
+	XP_VM_END_TIME,			/* cut by the time a sample may take */
+	XP_VM_END_READ,			/* memory could not be read */
+	XP_VM_END_BAD,			/* the VM's own bounds do not hold */
+	XP_VM_ENDS
+};
+
+enum xp_raw_part_flags {
+	XP_PART_ON_STACK = 1,		/* the stack pointer lies on the context's own machine stack */
+};
+
+/*
+ * What one runtime's walker found. Followed by __u64 acts[nacts], the stack addresses of the VM's
+ * native activations, and struct xp_raw_vm_frame frames[nframes], both leaf first.
+ */
+struct xp_raw_part {
+	__u8 runtime;			/* enum xp_runtime_id */
+	__u8 end, acts_end;		/* enum xp_vm_end */
+	__u8 flags;			/* enum xp_raw_part_flags */
+	__u16 nacts, nframes;
+	__u32 state;			/* of the VM, as the runtime says: see its header */
+	__u32 pad;
+};
+
+_Static_assert(sizeof(struct xp_raw_part) == 16, "shared by two compilers");
+
+struct xp_raw_vm_frame {
+	__u64 code_flags;		/* code in the low 48 bits; the runtime's flags, and: */
+	__u64 owner;
+	__u64 pc;
+};
+#define XP_VM_SEGMENT_END 0x8000	/* the last frame of an activation, in the high 16 bits */
 
 _Static_assert(sizeof(struct xp_raw_sample) == 40, "shared by two compilers");
 
@@ -89,7 +133,9 @@ _Static_assert(sizeof(struct xp_raw_sample) == 40, "shared by two compilers");
 enum xp_stage {
 	XP_STAGE_NATIVE,
 	XP_STAGE_FINISH,
-	XP_STAGES
+	XP_STAGE_BEFORE,		/* + runtime: before the native walk, finds its activations */
+	XP_STAGE_AFTER = XP_STAGE_BEFORE + XP_RUNTIMES_N,	/* + runtime: walks its frames */
+	XP_STAGES = XP_STAGE_AFTER + XP_RUNTIMES_N
 };
 
 /* Counted per CPU in BPF, summed in user space. */

@@ -22,12 +22,17 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct thread_struct {
+	unsigned long fsbase;		/* x86-64: the thread pointer */
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid, tgid;
 	void *stack;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	struct thread_struct thread;
 };
 
 #ifdef __bpf__

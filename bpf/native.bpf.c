@@ -10,7 +10,11 @@
 
 #define ROW_STEPS 14		/* XP_PAGE_ROWS_MAX rows */
 #define RANGE_STEPS 15		/* 32,767 mappings */
+#define RESUME_STEPS 16		/* activations looked at in one step */
 #define FP_FRAME_MAX (1 << 20)	/* bytes; a larger frame is taken for a register that is no frame pointer */
+
+enum xp_resume { XP_RESUME_NONE, XP_RESUME_DONE, XP_RESUME_SEARCH };
+enum { XP_SEARCH_MAPPED = 1, XP_SEARCH_UNMAPPED };	/* w->searching */
 
 /* Makes w->range the mapping around pc; false when there is none. */
 static __always_inline int find_range(struct xp_walk *w, __u64 pc)
@@ -106,21 +110,54 @@ static __always_inline int stop(struct xp_walk *w, enum xp_end reason)
 	return 1;
 }
 
-/* Appends a frame; the caller has checked that there is room. Its second word is set by set_cfa(). */
+/* Appends a frame; the caller has checked that there is room. */
 static __always_inline void push_frame(struct xp_walk *w, __u64 pc)
 {
 	__u32 at = w->words;
 
 	w->payload[at & (XP_SAMPLE_WORDS - 1)] = pc;
-	w->payload[(at + 1) & (XP_SAMPLE_WORDS - 1)] = 0;
+	w->payload[(at + 1) & (XP_SAMPLE_WORDS - 1)] = w->sp & 0xffffffffffffULL;
 	w->words = at + 2;
 	w->frames++;
 }
 
-static __always_inline void set_cfa(struct xp_walk *w, __u64 cfa, __u64 flags)
+/* Marks the frame pushed last. */
+static __always_inline void flag_frame(struct xp_walk *w, __u64 flag)
 {
-	w->payload[(w->words - 1) & (XP_SAMPLE_WORDS - 1)] =
-		(cfa & 0xffffffffffffULL) | (flags << 48);
+	w->payload[(w->words - 1) & (XP_SAMPLE_WORDS - 1)] |= flag << 48;
+}
+
+/*
+ * Out of code that cannot be stepped out of, JIT code above all: at the innermost activation of a
+ * runtime above the stack pointer. The list ascends, so the cursor only moves on; a long one is
+ * looked through over several steps.
+ */
+static __always_inline enum xp_resume resume(struct xp_walk *w)
+{
+	const struct xp_activation *a;
+	__u32 i = w->act;
+
+	if (!w->on_stack)	/* never onto another stack: in a fiber switch they may differ */
+		return XP_RESUME_NONE;
+	for (int n = 0; n < RESUME_STEPS; n++) {
+		if (i >= w->nacts)
+			return XP_RESUME_NONE;
+		a = &w->acts[i & (XP_ACTS_MAX - 1)];
+		if (a->sp > w->sp)
+			break;
+		w->act = ++i;
+	}
+	a = &w->acts[i & (XP_ACTS_MAX - 1)];
+	if (i >= w->nacts || a->sp <= w->sp)
+		return XP_RESUME_SEARCH;
+	flag_frame(w, XP_FRAME_RESUMED);
+	w->sp = a->sp;
+	w->fp = a->fp;
+	w->pc = w->act_pc;
+	w->fp_known = w->exact = 1;
+	w->all_regs = 0;
+	w->saved_lost = (1 << XP_SAVED_N) - 1;
+	return XP_RESUME_DONE;
 }
 
 /* Out of code without rows: the frame pointer, when it looks like one. */
@@ -136,7 +173,7 @@ static __always_inline int step_fp(struct xp_walk *w)
 		return stop(w, XP_END_NO_ROWS);
 	if (xp_read_user(pair, sizeof(pair), fp))
 		return stop(w, XP_END_READ);
-	set_cfa(w, fp + 16, XP_FRAME_BY_FP);
+	flag_frame(w, XP_FRAME_BY_FP);
 	w->sample.flags |= XP_RAW_USED_FP;
 	if (!pair[1])
 		return stop(w, XP_END_FP_ZERO);
@@ -157,7 +194,7 @@ static __always_inline int step_signal(struct xp_walk *w)
 
 	if (xp_read_user(span, sizeof(span), w->sp + XP_GREGS_SPAN_AT))
 		return stop(w, XP_END_READ);
-	set_cfa(w, w->sp, XP_FRAME_SIGNAL);
+	flag_frame(w, XP_FRAME_SIGNAL);
 	for (int i = 0; i < XP_SAVED_N; i++)
 		w->saved_at[i] = gregs + 8 * xp_place(XP_PLACES_IN_GREGS, xp_saved_dwarf(i));
 	w->saved_lost = 0;
@@ -259,7 +296,6 @@ static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *ru
 	/* Equal where the return address is in a register: nothing was on the stack. */
 	if (cfa < w->sp || (cfa == w->sp && rule->ra))
 		return stop(w, XP_END_BACKWARDS);
-	set_cfa(w, cfa, 0);
 	if (rule->ra == 1 && fp_off == -16) {
 		/* The two lie side by side after `push %rbp`: one read instead of two. */
 		if (xp_read_user(pair, sizeof(pair), cfa - 16))
@@ -281,23 +317,42 @@ static __always_inline int step_rule(struct xp_walk *w, const struct xp_rule *ru
 	return 0;
 }
 
+/* From a frame that no row describes; mapped: its pc lies in executable memory. */
+static __always_inline int step_blind(struct xp_walk *w, int mapped)
+{
+	enum xp_resume found = resume(w);
+
+	w->searching = 0;
+	if (found == XP_RESUME_DONE)
+		return 0;
+	if (found == XP_RESUME_SEARCH) {
+		w->searching = mapped ? XP_SEARCH_MAPPED : XP_SEARCH_UNMAPPED;
+		return 0;
+	}
+	if (mapped)
+		return step_fp(w);
+	return stop(w, w->proc.count ? XP_END_NO_MAPPING : XP_END_NO_PROCESS);
+}
+
 /* One frame: pushes w->pc and goes to its caller. Returns 1 when the stack has ended. */
 static __always_inline int step(struct xp_walk *w)
 {
 	__u64 lookup = w->pc - !w->exact;
 	const struct xp_rule *rule;
 
+	if (w->searching)
+		return step_blind(w, w->searching == XP_SEARCH_MAPPED);
 	if (w->frames >= XP_NATIVE_FRAMES_MAX)
 		return stop(w, XP_END_TOO_DEEP);
 	if (!find_range(w, lookup)) {
 		if (!w->frames)
 			push_frame(w, w->pc);
-		return stop(w, w->proc.count ? XP_END_NO_MAPPING : XP_END_NO_PROCESS);
+		return step_blind(w, 0);
 	}
 	push_frame(w, w->pc);
 	rule = find_rule(w, lookup);
 	if (!rule || rule->kind == XP_RULE_NONE)
-		return step_fp(w);
+		return step_blind(w, 1);
 	if (rule->kind == XP_RULE_END)
 		return stop(w, XP_END_OUTERMOST);
 	if (rule->kind == XP_RULE_SIGNAL)
@@ -319,9 +374,8 @@ int xp_native_loop(void *ctx)
 
 	if (!w)
 		return 0;
-	bpf_loop(XP_NATIVE_FRAMES_MAX + 1, loop_step, &w, 0);
-	bpf_tail_call(ctx, &stages, XP_STAGE_FINISH);
-	xp_count(XP_COUNT_LOST);
+	bpf_loop(XP_NATIVE_FRAMES_MAX + XP_ACTS_MAX / RESUME_STEPS + 1, loop_step, &w, 0);
+	xp_next(ctx, w);
 	return 0;
 }
 
@@ -336,12 +390,11 @@ int xp_native_tail(void *ctx)
 		if (step(w))
 			goto finish;
 	}
-	if (++w->tail_calls < XP_TAIL_CALLS)
+	if (++w->tail_calls < (w->after ? XP_TAIL_CALLS_SHARED : XP_TAIL_CALLS))
 		bpf_tail_call(ctx, &stages, XP_STAGE_NATIVE);
 	stop(w, XP_END_TAIL_CALLS);
 finish:
-	bpf_tail_call(ctx, &stages, XP_STAGE_FINISH);
-	xp_count(XP_COUNT_LOST);
+	xp_next(ctx, w);
 	return 0;
 }
 

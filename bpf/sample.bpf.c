@@ -9,6 +9,7 @@
 
 /* Set before loading. */
 const volatile unsigned int have_task_regs = 1;	/* bpf_task_pt_regs() is there: Linux 5.15 */
+const volatile unsigned long long vm_time_ns = 1000000;	/* what the VM frames of a sample may take */
 const volatile unsigned int wake_bytes = 0;	/* wake the reader when the ring holds this much */
 
 #ifdef XP_TEST_STOP
@@ -49,6 +50,13 @@ static __always_inline int fetch_regs(const volatile __u64 *ctx, struct xp_walk 
 	return 1;
 }
 
+static __always_inline __u64 thread_pointer(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, thread.fsbase);
+}
+
 static __always_inline void fetch_kernel_stack(void *ctx, struct xp_walk *w)
 {
 	long n = bpf_get_stack(ctx, w->payload, XP_KERNEL_FRAMES_MAX * 8, 0);
@@ -64,6 +72,17 @@ static __always_inline void fetch_kernel_stack(void *ctx, struct xp_walk *w)
 		w->sample.flags |= XP_RAW_KERNEL_CUT;
 }
 
+/* Bit per runtime that is attached to the process. */
+static __always_inline __u8 runtimes_of(const struct xp_proc *proc)
+{
+	__u8 bits = 0;
+
+	for (int r = 1; r < XP_RUNTIMES_N; r++)
+		if (proc->slots[r])
+			bits |= 1 << r;
+	return bits;
+}
+
 static __always_inline void begin(struct xp_walk *w, __u64 id)
 {
 	w->sample.kind = XP_RAW_SAMPLE;
@@ -75,7 +94,12 @@ static __always_inline void begin(struct xp_walk *w, __u64 id)
 	w->sample.nkernel = w->sample.nnative = 0;
 	w->sample.end = XP_END_NONE;
 	w->sample.flags = 0;
+	w->sample.nparts = 0;
 	w->frames = w->words = w->tail_calls = 0;
+	w->nacts = w->act = 0;
+	w->tp = 0;
+	w->on_stack = w->native_done = w->searching = 0;
+	w->before = w->after = runtimes_of(&w->proc);
 	w->range.start = w->range.end = 0;
 	w->gregs = 0;
 	w->saved_lost = 0;
@@ -112,14 +136,19 @@ int xp_sample(void *ctx)
 		w->fp = w->regs.bp;
 		if (w->sample.flags & XP_RAW_IN_KERNEL)
 			fetch_kernel_stack(ctx, w);
-		if (!xp_regs_32bit(&w->regs))
-			bpf_tail_call(ctx, &stages, XP_STAGE_NATIVE);
+		if (!xp_regs_32bit(&w->regs)) {
+			if (w->before)
+				w->tp = thread_pointer();
+			xp_next(ctx, w);
+			return 0;
+		}
 		w->sample.end = XP_END_32BIT;
 	} else {
 		fetch_kernel_stack(ctx, w);
 	}
-	bpf_tail_call(ctx, &stages, XP_STAGE_FINISH);
-	xp_count(XP_COUNT_LOST);
+	w->before = w->after = 0;
+	w->native_done = 1;
+	xp_next(ctx, w);
 	return 0;
 }
 

@@ -67,10 +67,14 @@ struct xp_range {
 	__u32 page, npages;		/* npages 0: no tables, frame pointers only */
 };
 
+#define XP_RUNTIME_SLOTS 4		/* runtimes at most, native code counted */
+#define XP_RUNTIME_PARAMS 1024		/* slots of one runtime */
+
 struct xp_proc {
 	__u32 tgid;			/* again, so that a reader can tell a recycled entry */
 	__u32 first, count;		/* its ranges in the pool */
 	__u32 generation;
+	__u16 slots[XP_RUNTIME_SLOTS];	/* by enum xp_runtime_id: its parameters' slot, 0: not attached */
 };
 
 #endif

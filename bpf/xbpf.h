@@ -38,6 +38,14 @@ struct xp_walk {
 	__u32 frames;			/* native frames pushed */
 	__u32 words;			/* payload words used */
 	__u32 tail_calls;
+	__u64 tp;			/* thread pointer; 0: not asked for */
+	__u64 act_pc;			/* where an activation goes on; the same for all of a process */
+	__u32 nacts, act;		/* activations above the stack pointer: all, and the next one */
+	struct xp_activation { __u64 sp, fp; } acts[XP_ACTS_MAX];	/* leaf first */
+	__u8 on_stack;			/* the stack pointer lies on the activations' stack */
+	__u8 before, after;		/* bit per runtime: stages still to come */
+	__u8 native_done;
+	__u8 searching;			/* for an activation to go on at: see native.bpf.c */
 	__u8 exact;			/* pc is an instruction that runs, not a return address */
 	__u8 all_regs;			/* every register is known: leaf, or interrupted by a signal */
 	__u8 fp_known;
@@ -91,6 +99,8 @@ struct {
 	__uint(max_entries, 4096);
 } ring SEC(".maps");
 
+extern const volatile unsigned long long vm_time_ns;	/* sample.bpf.c */
+
 static __always_inline struct xp_walk *xp_walk(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -104,6 +114,43 @@ static __always_inline void xp_count(__u32 counter)
 
 	if (n)
 		*n += 1;
+}
+
+/*
+ * Goes on with the next stage of this sample. Returns only when there is no such program, which
+ * does not happen for the last one; then the sample is lost and counted.
+ */
+static __always_inline void xp_next(void *ctx, struct xp_walk *w)
+{
+#pragma unroll
+	for (int r = 1; r < XP_RUNTIMES_N; r++) {
+		if (w->before & (1 << r)) {
+			w->before &= ~(1 << r);
+			bpf_tail_call(ctx, &stages, XP_STAGE_BEFORE + r);
+		}
+	}
+	if (!w->native_done) {
+		w->native_done = 1;
+		bpf_tail_call(ctx, &stages, XP_STAGE_NATIVE);
+	}
+#pragma unroll
+	for (int r = 1; r < XP_RUNTIMES_N; r++) {
+		if (w->after & (1 << r)) {
+			w->after &= ~(1 << r);
+			bpf_tail_call(ctx, &stages, XP_STAGE_AFTER + r);
+		}
+	}
+	bpf_tail_call(ctx, &stages, XP_STAGE_FINISH);
+	xp_count(XP_COUNT_LOST);
+}
+
+/* Appends a word to the payload; what does not fit overwrites, so the caller counts. */
+static __always_inline void xp_push(struct xp_walk *w, __u64 word)
+{
+	__u32 at = w->words;
+
+	w->payload[at & (XP_SAMPLE_WORDS - 1)] = word;
+	w->words = at + 1;
 }
 
 static __always_inline const struct xp_block *xp_block(__u32 i)

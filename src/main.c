@@ -57,11 +57,13 @@
  *	collect/perf.c		perf_event_open(2), and what to say when it fails
  *	collect/sideband.c	mappings, names and ends of processes as the kernel reports them
  *	collect/targets.c	the processes that are sampled
+ *	collect/runtimes.c	the language runtimes in them
  *	collect/tables.c	unwind rows in the memory that the kernel side reads
  *	collect/raw.c		a record, checked
  *	collect/batch.c		records into samples, in the order of their times
  *
  * From addresses to names:
+ *	runtime/registry.c	the runtimes there are
  *	runtime/native.c	native and kernel frames
  *	runtime/merge.c		one stack from the parts of a record
  *	target/sym.c		the functions of an image

@@ -20,6 +20,11 @@ void xp_batch_release(struct xp_batch *b)
 	xp_vec_release(&b->raws);
 	xp_vec_release(&b->placed);
 	xp_vec_release(&b->places);
+	xp_vec_release(&b->natives);
+	xp_vec_release(&b->parts);
+	xp_vec_release(&b->acts);
+	xp_vec_release(&b->vm);
+	xp_vec_release(&b->merging);
 	xp_vec_release(&b->ids);
 }
 
@@ -27,12 +32,17 @@ void xp_batch_clear_raw(struct xp_batch *b)
 {
 	xp_buf_clear(&b->bytes);
 	xp_vec_clear(&b->raws);
+	b->number++;
 }
 
 void xp_batch_clear_placed(struct xp_batch *b)
 {
 	xp_vec_clear(&b->placed);
 	xp_vec_clear(&b->places);
+	xp_vec_clear(&b->natives);
+	xp_vec_clear(&b->parts);
+	xp_vec_clear(&b->acts);
+	xp_vec_clear(&b->vm);
 }
 
 int xp_batch_add(struct xp_batch *b, const void *data, size_t size)
@@ -96,22 +106,97 @@ static void place_pc(const struct xp_maps *maps, uint64_t pc, bool exact, struct
 	}
 }
 
-static int place_native(struct xp_batch *b, const struct xp_raw *raw, const struct xp_maps *maps,
+static int place_native(struct xp_batch *b, const struct xp_raw *raw, const struct xp_target *target,
 			uint32_t n)
 {
+	const struct xp_maps *maps = target ? &target->process.maps : NULL;
 	bool exact = true;
 
 	for (uint32_t i = 0; i < n; i++) {
-		bool trampoline = (raw->native[i].cfa_flags >> 48) & XP_FRAME_SIGNAL;
+		uint64_t flags = raw->native[i].sp_flags >> 48;
 		struct xp_place *place = xp_vec_push(&b->places);
+		struct xp_merge_native *native = xp_vec_push(&b->natives);
 
-		if (!place)
+		if (!place || !native)
 			return -ENOMEM;
 		/* A trampoline is returned to at its first instruction: nothing called it. */
-		place_pc(maps, raw->native[i].pc, exact || trampoline, place);
-		exact = trampoline;
+		place_pc(maps, raw->native[i].pc, exact || flags & XP_FRAME_SIGNAL, place);
+		exact = flags & (XP_FRAME_SIGNAL | XP_FRAME_RESUMED);
+		native->sp = raw->native[i].sp_flags & 0xffffffffffffull;
+		if (target)
+			native->flags = xp_runtimes_flags(&target->attached, place, &native->runtime);
 	}
 	return 0;
+}
+
+/* The VM frames of one part, named now: from the live process's memory. */
+static int place_frames(struct xp_batch *b, const struct xp_raw_vm *vm, void *state,
+			struct xp_profile *profile)
+{
+	const struct xp_runtime *runtime = xp_runtimes[vm->head->runtime];
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < vm->head->nframes; i++) {
+		struct xp_merge_vm *frame = xp_vec_push(&b->vm);
+
+		if (!frame)
+			return -ENOMEM;
+		frame->segment_end = (vm->frames[i].code_flags >> 48) & XP_VM_SEGMENT_END;
+		r = runtime->symbolize(state, &vm->frames[i], i == 0, b->number, profile,
+				       &frame->frame);
+	}
+	return r;
+}
+
+static int place_part(struct xp_batch *b, const struct xp_raw_vm *vm, void *state,
+		      struct xp_profile *profile)
+{
+	struct xp_placed_part *p = xp_vec_push(&b->parts);
+	uint32_t frame = XP_NO_ID;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->part = (struct xp_merge_part){
+		.nacts = vm->head->nacts,
+		.nframes = vm->head->nframes,
+		.runtime = vm->head->runtime,
+		.end = vm->head->end,
+		.acts_end = vm->head->acts_end,
+		.on_stack = vm->head->flags & XP_PART_ON_STACK,
+		.mark = XP_NO_ID,
+	};
+	p->first_act = b->acts.n;
+	p->first_frame = b->vm.n;
+	r = xp_runtimes[vm->head->runtime]->state_frame(state, vm->head->state, profile, &frame);
+	p->part.state = frame;
+	for (uint32_t i = 0; !r && i < vm->head->nacts; i++) {
+		uint64_t *act = xp_vec_push(&b->acts);
+
+		if (!act)
+			return -ENOMEM;
+		*act = vm->acts[i];
+	}
+	return r ? r : place_frames(b, vm, state, profile);
+}
+
+/* Parts of runtimes that are attached; before that only the kernel side's parameters exist. */
+static int place_parts(struct xp_batch *b, const struct xp_raw *raw, const struct xp_target *target,
+		       struct xp_profile *profile, struct xp_placed *placed)
+{
+	const uint8_t *at = NULL;
+	struct xp_raw_vm vm;
+	int r = 0;
+
+	placed->first_part = b->parts.n;
+	while (!r && target && xp_raw_next_part(raw, &at, &vm)) {
+		const struct xp_attachment *a = &target->attached.by_id[vm.head->runtime];
+
+		if (a->status == XP_ATTACHED)
+			r = place_part(b, &vm, a->state, profile);
+	}
+	placed->nparts = b->parts.n - placed->first_part;
+	return r;
 }
 
 /*
@@ -124,7 +209,7 @@ static uint32_t believable(const struct xp_raw *raw, struct xp_place *places, ui
 	for (uint32_t i = 0; i < n; i++) {
 		struct xp_place *p = &places[i], *caller = i + 1 < n ? p + 1 : NULL;
 
-		if (!((raw->native[i].cfa_flags >> 48) & XP_FRAME_BY_FP))
+		if (!((raw->native[i].sp_flags >> 48) & XP_FRAME_BY_FP))
 			continue;
 		if (p->kind == XP_PLACE_DSO &&
 		    !xp_frame_is_set_up(p->dso, p->addr - !p->exact, p->exact))
@@ -146,6 +231,7 @@ static void cut_guesses(struct xp_batch *b, const struct xp_raw *raw, struct xp_
 	placed->nnative = last + 1;
 	placed->end = XP_END_NO_ROWS;
 	b->places.n = placed->first + placed->nnative;
+	b->natives.n = placed->first_native + placed->nnative;
 }
 
 static int place_kernel(struct xp_batch *b, const struct xp_raw *raw)
@@ -190,6 +276,7 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	placed.nnative = head->nnative;
 	placed.nkernel = head->nkernel;
 	placed.first = b->places.n;
+	placed.first_native = b->natives.n;
 	if (placed.nnative && (!target || head->generation < target->min_generation)) {
 		/* Walked with the tables of another address space: only a leaf in this one is sure. */
 		placed.nnative = leaf_is_known(target, &raw);
@@ -201,9 +288,11 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	}
 	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
 	if (!r)
-		r = place_native(b, &raw, target ? &target->process.maps : NULL, placed.nnative);
+		r = place_native(b, &raw, target, placed.nnative);
 	if (!r && head->flags & XP_RAW_USED_FP)
 		cut_guesses(b, &raw, &placed);
+	if (!r)
+		r = place_parts(b, &raw, target, targets->profile, &placed);
 	if (!r)
 		r = place_kernel(b, &raw);
 	slot = r ? NULL : xp_vec_push(&b->placed);
@@ -232,12 +321,44 @@ static int marks(struct xp_native *native, const struct xp_placed *placed, struc
 	return r;
 }
 
-int xp_batch_name(struct xp_batch *b, const struct xp_placed *placed, struct xp_native *native)
+/* The parts with their lists' addresses: no vector grows any more. */
+static int merging_parts(struct xp_batch *b, const struct xp_placed *placed, struct xp_native *native)
 {
-	uint32_t n = placed->nnative + placed->nkernel;
+	int r = xp_vec_reserve(&b->merging, placed->nparts + 1);
+
+	xp_vec_clear(&b->merging);
+	for (size_t i = 0; !r && i < placed->nparts; i++) {
+		struct xp_placed_part *p = &b->parts.v[placed->first_part + i];
+
+		p->part.acts = b->acts.v + p->first_act;
+		p->part.frames = b->vm.v + p->first_frame;
+		if (p->part.end > XP_VM_END_ROOT)
+			r = xp_native_mark(native, xp_vm_end_mark(p->part.end), &p->part.mark);
+		b->merging.v[b->merging.n++] = p->part;
+	}
+	return r;
+}
+
+static int name_frames(struct xp_batch *b, const struct xp_placed *placed, struct xp_native *native)
+{
+	const struct xp_place *places = b->places.v + placed->first;
+	int r = xp_vec_reserve(&b->ids, placed->nkernel + 1);
+
+	for (uint32_t i = 0; !r && i < placed->nnative; i++)
+		r = xp_native_frame(native, &places[i],
+				    &b->natives.v[placed->first_native + i].frame);
+	for (uint32_t i = 0; !r && i < placed->nkernel; i++)
+		r = xp_native_frame(native, &places[placed->nnative + i], &b->ids.v[i]);
+	return r;
+}
+
+int xp_batch_name(struct xp_batch *b, const struct xp_placed *placed, struct xp_native *native,
+		  struct xp_merger *merger)
+{
 	struct xp_parts parts = {
 		.nnative = placed->nnative,
 		.nkernel = placed->nkernel,
+		.nvm = placed->nparts,
 		.root_mark = XP_NO_ID,
 		.kernel_mark = XP_NO_ID,
 	};
@@ -246,21 +367,22 @@ int xp_batch_name(struct xp_batch *b, const struct xp_placed *placed, struct xp_
 		.thread = placed->thread,
 		.weight = 1,
 	};
-	int r = xp_vec_reserve(&b->ids, n + 1);
+	int r = name_frames(b, placed, native);
 
-	for (uint32_t i = 0; !r && i < n; i++)
-		r = xp_native_frame(native, &b->places.v[placed->first + i], &b->ids.v[i]);
-	parts.native = b->ids.v;
-	parts.kernel = b->ids.v + placed->nnative;
+	if (!r)
+		r = merging_parts(b, placed, native);
+	parts.native = b->natives.v + placed->first_native;
+	parts.kernel = b->ids.v;
+	parts.vm = b->merging.v;
 	if (!r)
 		r = marks(native, placed, &parts);
 	if (!r)
-		r = xp_merge(native->profile, &parts, &sample.stack);
+		r = xp_merge(merger, &parts, &sample.stack);
 	if (!r && sample.stack == XP_NO_ID) {
-		parts.nnative = parts.nkernel = 0;
+		parts = (struct xp_parts){ .kernel_mark = XP_NO_ID };
 		r = xp_native_mark(native, "[no stack]", &parts.root_mark);
 		if (!r)
-			r = xp_merge(native->profile, &parts, &sample.stack);
+			r = xp_merge(merger, &parts, &sample.stack);
 	}
 	return r ? r : xp_profile_add_sample(native->profile, &sample);
 }

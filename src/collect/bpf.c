@@ -101,6 +101,46 @@ static bool kernel_has(enum bpf_func_id helper)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, NULL) == 1;
 }
 
+static const char *const runtime_names[] = {
+#define XP_RUNTIME_NAME(id, name) [XP_RUNTIME_##id] = #name,
+	XP_RUNTIMES(XP_RUNTIME_NAME)
+};
+
+/* A runtime's maps and programs are found by name: <name>_params, <name>_scratch, xp_before_<name>_*. */
+static struct bpf_map *runtime_map(const struct xp_bpf *bpf, int id, const char *what)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s_%s", runtime_names[id], what);
+	return bpf_object__find_map_by_name(bpf->skel->obj, name);
+}
+
+static struct bpf_program *runtime_program(const struct xp_bpf *bpf, int id, const char *when,
+					   bool loop)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "xp_%s_%s_%s", when, runtime_names[id], loop ? "loop" : "tail");
+	return bpf_object__find_program_by_name(bpf->skel->obj, name);
+}
+
+static void configure_runtime(struct xp_bpf *bpf, int id)
+{
+	struct bpf_map *scratch = runtime_map(bpf, id, "scratch");
+
+	if (scratch)
+		bpf_map__set_max_entries(scratch, libbpf_num_possible_cpus());
+	for (int loop = 0; loop < 2; loop++) {
+		struct bpf_program *before = runtime_program(bpf, id, "before", loop);
+		struct bpf_program *after = runtime_program(bpf, id, "after", loop);
+
+		if (before)
+			bpf_program__set_autoload(before, loop == bpf->loop);
+		if (after)
+			bpf_program__set_autoload(after, loop == bpf->loop);
+	}
+}
+
 /* Sizes, switches and the choice of the walker: what must be set before the kernel sees it. */
 static void configure(struct xp_bpf *bpf, const struct xp_bpf_options *options)
 {
@@ -112,15 +152,18 @@ static void configure(struct xp_bpf *bpf, const struct xp_bpf_options *options)
 	skel->rodata->have_task_regs = kernel_has(BPF_FUNC_task_pt_regs);
 	skel->rodata->wake_bytes = options->ring_bytes / 4;
 	skel->rodata->follow_children = options->follow_children;
+	skel->rodata->vm_time_ns = options->vm_time_ns;
 	bpf_map__set_max_entries(skel->maps.blocks, TABLE_BLOCKS);
 	bpf_map__set_max_entries(skel->maps.pages, TABLE_PAGES);
 	bpf_map__set_max_entries(skel->maps.ranges, TABLE_RANGES);
 	bpf_map__set_max_entries(skel->maps.procs, PROCESSES_MAX);
 	bpf_map__set_max_entries(skel->maps.scratch, libbpf_num_possible_cpus());
+	for (int id = XP_RUNTIME_NATIVE + 1; id < XP_RUNTIMES_N; id++)
+		configure_runtime(bpf, id);
 	bpf_map__set_max_entries(skel->maps.ring, options->ring_bytes);
 }
 
-static int set_stage(struct xp_bpf *bpf, enum xp_stage stage, const struct bpf_program *prog)
+static int set_stage(struct xp_bpf *bpf, __u32 stage, const struct bpf_program *prog)
 {
 	__u32 key = stage, fd = bpf_program__fd(prog);
 
@@ -144,6 +187,15 @@ static int load(struct xp_bpf *bpf, struct xp_err *err)
 		      bpf->loop ? skel->progs.xp_native_loop : skel->progs.xp_native_tail);
 	if (!r)
 		r = set_stage(bpf, XP_STAGE_FINISH, skel->progs.xp_finish);
+	for (int id = XP_RUNTIME_NATIVE + 1; !r && id < XP_RUNTIMES_N; id++) {
+		const struct bpf_program *before = runtime_program(bpf, id, "before", bpf->loop);
+		const struct bpf_program *after = runtime_program(bpf, id, "after", bpf->loop);
+
+		if (before)
+			r = set_stage(bpf, XP_STAGE_BEFORE + id, before);
+		if (!r && after)
+			r = set_stage(bpf, XP_STAGE_AFTER + id, after);
+	}
 	return r ? xp_bpf_error(err, errno, "cannot fill the BPF program array") : 0;
 }
 
@@ -221,6 +273,16 @@ int xp_bpf_remove_proc(struct xp_bpf *bpf, pid_t pid)
 	if (bpf_map_delete_elem(bpf_map__fd(bpf->skel->maps.procs), &key) && errno != ENOENT)
 		return -errno;
 	return 0;
+}
+
+int xp_bpf_put_params(struct xp_bpf *bpf, enum xp_runtime_id id, uint32_t slot, const void *value,
+		      size_t size)
+{
+	const struct bpf_map *map = runtime_map(bpf, id, "params");
+
+	if (!map || bpf_map__value_size(map) != size)
+		return -EINVAL;
+	return bpf_map_update_elem(bpf_map__fd(map), &slot, value, BPF_ANY) ? -errno : 0;
 }
 
 static int start_timer(struct xp_bpf *bpf, int cpu, unsigned frequency, struct xp_err *err)

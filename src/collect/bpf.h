@@ -20,6 +20,7 @@ struct xp_bpf;
 struct xp_bpf_options {
 	size_t ring_bytes;		/* power of two, at least a page */
 	bool follow_children;
+	uint64_t vm_time_ns;		/* with interrupts off, for the VM frames of one sample */
 	bool tail_calls;		/* walk by tail calls even where bpf_loop() is there: for tests */
 	void (*log)(const char *line);	/* libbpf's messages; NULL: dropped */
 };
@@ -33,6 +34,10 @@ struct xp_tables_memory xp_bpf_tables(const struct xp_bpf *bpf);
 /* Sets or removes a target. 0 or -errno; removing what is not there is 0. */
 int xp_bpf_put_proc(struct xp_bpf *bpf, const struct xp_proc *proc);
 int xp_bpf_remove_proc(struct xp_bpf *bpf, pid_t pid);
+
+/* Stores a runtime's parameters; see struct xp_runtime_port. */
+int xp_bpf_put_params(struct xp_bpf *bpf, enum xp_runtime_id id, uint32_t slot, const void *value,
+		      size_t size);
 
 /* Starts one timer per CPU that is online, at this rate in Hz. */
 int xp_bpf_start(struct xp_bpf *bpf, unsigned frequency, struct xp_err *err);

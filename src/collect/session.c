@@ -29,6 +29,8 @@
 #define SWEEP_NS 1000000000ull
 #define NAMING_NS 100000000ull	/* how long a sample may wait for its names */
 #define NAMING_SAMPLES 4096
+#define VM_TIME_SHARE 10		/* VM frames may take a tenth of the time between samples */
+#define WAITING_MS 5			/* while a runtime starts */
 
 struct xp_session {
 	struct xp_session_options options;
@@ -38,7 +40,9 @@ struct xp_session {
 	struct xp_dsos *dsos;
 	struct xp_tables tables;
 	struct xp_targets targets;
+	struct xp_runtimes_state runtimes;
 	struct xp_native native;
+	struct xp_merger merger;
 	struct xp_batch batch;
 	int epoll;
 	uint64_t events_lost, swept, window;
@@ -66,6 +70,12 @@ static int put_proc(void *ctx, const struct xp_proc *proc)
 static int remove_proc(void *ctx, pid_t pid)
 {
 	return xp_bpf_remove_proc(ctx, pid);
+}
+
+static int put_params(void *ctx, enum xp_runtime_id id, uint32_t slot, const void *value,
+		      size_t size)
+{
+	return xp_bpf_put_params(ctx, id, slot, value, size);
 }
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -111,12 +121,17 @@ static int init_targets(struct xp_session *s)
 		r = xp_tables_init(&s->tables, &memory);
 	if (!r)
 		r = xp_native_init(&s->native, s->profile);
+	xp_merger_init(&s->merger, s->profile);
 	s->dsos = xp_dsos_new();
 	if (!s->dsos)
 		return -ENOMEM;
 	s->targets.dsos = s->dsos;
 	s->targets.tables = &s->tables;
 	s->targets.profile = s->profile;
+	s->runtimes.port.put = put_params;
+	s->runtimes.port.ctx = s->bpf;
+	s->runtimes.note = s->options.log;
+	s->targets.runtimes = &s->runtimes;
 	s->targets.follow_children = s->options.follow_children;
 	s->targets.port.put = put_proc;
 	s->targets.port.remove = remove_proc;
@@ -130,6 +145,7 @@ int xp_session_new(struct xp_session **out, const struct xp_session_options *opt
 	struct xp_bpf_options bpf_options = {
 		.ring_bytes = options->ring_bytes,
 		.follow_children = options->follow_children,
+		.vm_time_ns = 1000000000ull / options->frequency / VM_TIME_SHARE,
 		.tail_calls = options->tail_calls,
 		.log = options->log,
 	};
@@ -170,7 +186,9 @@ void xp_session_free(struct xp_session *s)
 		close(s->epoll);
 	xp_batch_release(&s->batch);
 	xp_native_release(&s->native);
+	xp_merger_release(&s->merger);
 	xp_targets_release(&s->targets);
+	xp_runtimes_release(&s->runtimes);
 	xp_tables_release(&s->tables);
 	xp_dsos_free(s->dsos);
 	xp_sideband_close(&s->sideband);
@@ -188,8 +206,10 @@ static void prepare_dso(void *ctx, const char *path)
 	struct xp_session *s = ctx;
 	struct xp_dso *dso = xp_dsos_get_path(s->dsos, path, NULL);
 
-	if (dso)
+	if (dso) {
 		xp_tables_add(&s->tables, dso);
+		xp_runtimes_probe(&s->runtimes, dso);
+	}
 }
 
 int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, struct xp_err *err)
@@ -275,7 +295,12 @@ static int name_samples(struct xp_session *s)
 			s->stats.given_up += s->batch.placed.n - i;
 			break;
 		}
-		r = xp_batch_name(&s->batch, placed, &s->native);
+		r = xp_batch_name(&s->batch, placed, &s->native, &s->merger);
+		for (size_t j = 0; !r && j < s->batch.merging.n; j++) {
+			const struct xp_merge_part *part = &s->batch.merging.v[j];
+
+			s->stats.vm[part->runtime][part->result]++;
+		}
 		s->stats.samples++;
 		s->stats.ends[placed->end]++;
 		s->stats.kernel_cut += !!(placed->flags & (XP_RAW_KERNEL_CUT | XP_RAW_KERNEL_LOST));
@@ -330,6 +355,8 @@ int xp_session_wait(struct xp_session *s, int timeout_ms, const sigset_t *mask, 
 {
 	struct epoll_event events[16];
 
+	if (xp_targets_waiting(&s->targets) && timeout_ms > WAITING_MS)
+		timeout_ms = WAITING_MS;
 	rest(s);
 	if (epoll_pwait(s->epoll, events, 16, timeout_ms, mask) < 0 && errno != EINTR)
 		return xp_err_sys(err, errno, "cannot wait for events");
@@ -357,6 +384,7 @@ void xp_session_stats(const struct xp_session *s, struct xp_session_stats *out)
 	out->dsos = s->tables.tables.n;
 	out->processes = s->targets.seen;
 	out->tables_full = s->tables.full;
+	memcpy(out->attached, s->runtimes.attached, sizeof(out->attached));
 	out->kernel_hidden = xp_native_kernel_hidden(&s->native);
 	out->uses_loop = xp_bpf_uses_loop(s->bpf);
 }

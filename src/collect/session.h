@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "bpf/abi.h"
 #include "profile/profile.h"
+#include "runtime/merge.h"
 
 struct xp_session;
 
@@ -35,6 +36,8 @@ struct xp_session_stats {
 	uint64_t ends[XP_END_REASONS];	/* samples by how their user stack ended */
 	uint64_t kernel_cut;		/* kernel stacks deeper than their buffer, or not to be had */
 	uint64_t native_frames, raw_bytes;	/* of all samples, as they came through the ring */
+	uint64_t vm[XP_RUNTIMES_N][XP_MERGE_RESULTS];	/* samples with VM frames */
+	unsigned attached[XP_RUNTIMES_N];		/* processes, ever */
 	uint64_t first_sample;		/* CLOCK_MONOTONIC ns; 0: none yet */
 	uint64_t rows;			/* unwind rows published */
 	unsigned dsos, processes;	/* seen */

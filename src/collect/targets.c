@@ -24,10 +24,10 @@ int xp_targets_init(struct xp_targets *t)
 	return 0;
 }
 
-static void free_target(struct xp_target *target)
+static void free_target(struct xp_targets *t, struct xp_target *target, uint64_t now)
 {
-	if (!target)
-		return;
+	if (t->runtimes)
+		xp_runtimes_detach(t->runtimes, &target->attached, now);
 	xp_maps_release(&target->process.maps);
 	free(target);
 }
@@ -37,7 +37,7 @@ void xp_targets_release(struct xp_targets *t)
 	for (size_t i = 0; i < t->list.n; i++) {
 		if (t->list.v[i]->set && !--t->list.v[i]->set->refs)
 			free(t->list.v[i]->set);
-		free_target(t->list.v[i]);
+		free_target(t, t->list.v[i], 0);
 	}
 	for (size_t i = 0; i < t->retired.n; i++)
 		free(t->retired.v[i]);
@@ -147,9 +147,25 @@ static bool keeps_set(const struct xp_target *target)
 	return set && (!set->span.count || set->generation >= target->min_generation);
 }
 
+/* Tells the kernel side where the target's ranges and its runtimes' parameters are. */
+static int put_entry(struct xp_targets *t, const struct xp_target *target)
+{
+	struct xp_proc entry = {
+		.tgid = target->process.pid,
+		.first = target->set->span.first,
+		.count = target->set->span.count,
+		.generation = target->set->generation,
+	};
+	int r;
+
+	for (int id = 0; id < XP_RUNTIMES_N; id++)
+		entry.slots[id] = target->attached.by_id[id].slot;
+	r = t->port.put(t->port.ctx, &entry);
+	return r == -E2BIG ? 0 : r;	/* process table full: counted as untracked by the kernel side */
+}
+
 static int publish(struct xp_targets *t, struct xp_target *target)
 {
-	struct xp_proc entry = { .tgid = target->process.pid };
 	struct xp_range_set *set = calloc(1, sizeof(*set));
 	int r;
 
@@ -166,11 +182,7 @@ static int publish(struct xp_targets *t, struct xp_target *target)
 	set->refs = 1;
 	set->generation = ++t->generation;
 	target->set = set;
-	entry.first = set->span.first;
-	entry.count = set->span.count;
-	entry.generation = set->generation;
-	r = t->port.put(t->port.ctx, &entry);
-	return r == -E2BIG ? 0 : r;	/* process table full: counted as untracked by the kernel side */
+	return put_entry(t, target);
 }
 
 static int name_process(struct xp_targets *t, struct xp_target *target)
@@ -206,7 +218,12 @@ int xp_targets_attach(struct xp_targets *t, pid_t pid, uint64_t now, struct xp_e
 		xp_targets_exited(t, pid);
 		return r;
 	}
-	r = publish(t, target);
+	if (t->runtimes) {
+		r = xp_runtimes_update(t->runtimes, &target->process, &target->attached, now);
+		target->runtimes_known = true;
+	}
+	if (r >= 0)
+		r = publish(t, target);
 	return r ? xp_err_sys(err, -r, "cannot publish process %d", (int)pid) : 0;
 }
 
@@ -307,6 +324,8 @@ static int apply_exec(struct xp_targets *t, struct xp_target *target, const stru
 	target->min_generation = t->generation + 1;
 	target->before_exec = false;
 	target->dirty = true;
+	if (t->runtimes)
+		xp_runtimes_detach(t->runtimes, &target->attached, e->time);
 	return 0;
 }
 
@@ -334,7 +353,6 @@ static int inherit_name(struct xp_targets *t, const struct xp_event *e)
 
 static int apply_fork(struct xp_targets *t, struct xp_target *parent, const struct xp_event *e)
 {
-	struct xp_proc entry = { .tgid = e->pid };
 	struct xp_target *child = xp_targets_find(t, e->pid);
 	int r;
 
@@ -351,14 +369,13 @@ static int apply_fork(struct xp_targets *t, struct xp_target *parent, const stru
 	r = xp_maps_copy(&child->process.maps, &parent->process.maps);
 	if (r)
 		return r;
+	if (t->runtimes)
+		xp_runtimes_inherit(t->runtimes, &child->attached, &parent->attached);
 	child->dirty = parent->dirty || !parent->set;
 	if (!child->dirty) {
 		child->set = parent->set;
 		child->set->refs++;
-		entry.first = child->set->span.first;
-		entry.count = child->set->span.count;
-		entry.generation = child->set->generation;
-		t->port.put(t->port.ctx, &entry);
+		put_entry(t, child);
 	}
 	return inherit_name(t, e);
 }
@@ -394,7 +411,7 @@ void xp_targets_exited(struct xp_targets *t, pid_t pid)
 }
 
 /* Forgets the exited. Their pids may be somebody else's by now: only our own entries are removed. */
-static void bury(struct xp_targets *t)
+static void bury(struct xp_targets *t, uint64_t now)
 {
 	size_t kept = 0;
 
@@ -410,7 +427,7 @@ static void bury(struct xp_targets *t)
 			t->port.remove(t->port.ctx, target->process.pid);
 		}
 		drop_set(t, target);
-		free_target(target);
+		free_target(t, target, now);
 	}
 	t->list.n = kept;
 }
@@ -434,16 +451,46 @@ static void free_retired(struct xp_targets *t, uint64_t now)
 	t->retired.n = kept;
 }
 
+/* Attaches what is ready; looks only when mappings changed or a runtime waits. */
+static int update_runtimes(struct xp_targets *t, struct xp_target *target, uint64_t now,
+			   bool *changed)
+{
+	int r;
+
+	if (!target->dirty && target->runtimes_known && !xp_runtimes_waiting(&target->attached))
+		return 0;
+	r = xp_runtimes_update(t->runtimes, &target->process, &target->attached, now);
+	target->runtimes_known = true;
+	*changed = r > 0;
+	return r < 0 ? r : 0;
+}
+
 int xp_targets_settle(struct xp_targets *t, uint64_t now)
 {
 	int r = 0;
 
-	bury(t);
-	for (size_t i = 0; !r && i < t->list.n; i++)
-		if (t->list.v[i]->dirty)
-			r = publish(t, t->list.v[i]);
+	bury(t, now);
+	for (size_t i = 0; !r && i < t->list.n; i++) {
+		struct xp_target *target = t->list.v[i];
+		bool changed = false;
+
+		if (t->runtimes && !target->before_exec)
+			r = update_runtimes(t, target, now, &changed);
+		if (!r && target->dirty)
+			r = publish(t, target);
+		else if (!r && changed)
+			r = put_entry(t, target);
+	}
 	free_retired(t, now);
 	return r;
+}
+
+bool xp_targets_waiting(const struct xp_targets *t)
+{
+	for (size_t i = 0; i < t->list.n; i++)
+		if (xp_runtimes_waiting(&t->list.v[i]->attached))
+			return true;
+	return false;
 }
 
 int xp_targets_resync(struct xp_targets *t, uint64_t now)

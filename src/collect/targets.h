@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "collect/runtimes.h"
 #include "collect/sideband.h"
 #include "collect/tables.h"
 #include "profile/profile.h"
@@ -39,10 +40,12 @@ struct xp_range_set {		/* a published address space, shared by forked children *
 struct xp_target {
 	struct xp_process process;
 	struct xp_range_set *set;	/* NULL: nothing published */
+	struct xp_attached attached;	/* its runtimes */
 	uint32_t min_generation;	/* samples walked with an older one are cut at their leaf */
 	uint64_t since;			/* ns: mappings were read from /proc then; older events are known */
 	bool before_exec;		/* our own child, still running our code: not sampled */
 	bool dirty;			/* mappings changed since they were published */
+	bool runtimes_known;		/* they were looked for since the target was added */
 	bool exited;
 };
 
@@ -50,6 +53,7 @@ struct xp_targets {
 	struct xp_dsos *dsos;		/* borrowed, like the next two */
 	struct xp_tables *tables;
 	struct xp_profile *profile;
+	struct xp_runtimes_state *runtimes;	/* NULL: none are looked for */
 	struct xp_targets_port port;
 	bool follow_children;
 	XP_VEC(struct xp_target *) list;
@@ -88,5 +92,7 @@ struct xp_target *xp_targets_find(const struct xp_targets *t, pid_t pid);	/* NUL
 /* The profile's thread, by its name at this time. 0 or -ENOMEM. */
 int xp_targets_thread(struct xp_targets *t, pid_t pid, pid_t tid, uint32_t *id);
 unsigned xp_targets_alive(const struct xp_targets *t);
+/* Some runtime is about to start: settle again within a few milliseconds. */
+bool xp_targets_waiting(const struct xp_targets *t);
 
 #endif

@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/runtime.h"
 #include "target/demangle.h"
+
+/* Its frames come with every sample, so there is nothing to attach. */
+extern const struct xp_runtime xp_runtime_native;
+const struct xp_runtime xp_runtime_native = { .name = "native" };
 
 int xp_native_init(struct xp_native *n, struct xp_profile *profile)
 {

@@ -78,14 +78,14 @@ static inline const struct xp_raw_frame *walk_frame(const struct xp_walk *w, uin
 	return (const struct xp_raw_frame *)&w->payload[w->words - 2 * w->frames] + i;
 }
 
-static inline uint64_t frame_cfa(const struct xp_raw_frame *f)
+static inline uint64_t frame_sp(const struct xp_raw_frame *f)
 {
-	return f->cfa_flags & 0xffffffffffffull;
+	return f->sp_flags & 0xffffffffffffull;
 }
 
 static inline unsigned frame_flags(const struct xp_raw_frame *f)
 {
-	return (unsigned)(f->cfa_flags >> 48);
+	return (unsigned)(f->sp_flags >> 48);
 }
 
 #endif

@@ -26,6 +26,7 @@
 struct world {
 	struct fixture *f;
 	struct xp_native native;
+	struct xp_merger merger;
 	struct xp_batch batch;
 };
 
@@ -36,6 +37,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&world, 0, sizeof(world));
 	world.f = fixture_new(4096);
+	xp_merger_init(&world.merger, &world.f->profile);
 	return xp_native_init(&world.native, &world.f->profile);
 }
 
@@ -44,6 +46,7 @@ static int teardown(void **state)
 	(void)state;
 	xp_batch_release(&world.batch);
 	xp_native_release(&world.native);
+	xp_merger_release(&world.merger);
 	fixture_free(world.f);
 	return 0;
 }
@@ -117,7 +120,7 @@ static const char *name(void)
 	uint32_t path[64], n = 0, at;
 	size_t len = 0;
 
-	assert_int_equal(xp_batch_name(&world.batch, last(), &world.native), 0);
+	assert_int_equal(xp_batch_name(&world.batch, last(), &world.native, &world.merger), 0);
 	assert_true(p->samples.n > 0);
 	for (at = p->samples.v[p->samples.n - 1].stack; at != XP_NO_ID && n < 64;
 	     at = p->stacks.v[at].parent)

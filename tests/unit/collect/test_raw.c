@@ -41,7 +41,7 @@ static bool parses(const void *data, size_t size)
 	for (uint16_t i = 0; ok && i < raw.head->nkernel; i++)
 		assert_int_equal(raw.kernel[i], 0x5a5a5a5a5a5a5a5aull);
 	for (uint16_t i = 0; ok && i < raw.head->nnative; i++)
-		assert_int_equal(raw.native[i].cfa_flags, 0x5a5a5a5a5a5a5a5aull);
+		assert_int_equal(raw.native[i].sp_flags, 0x5a5a5a5a5a5a5a5aull);
 	return ok;
 }
 
@@ -59,7 +59,7 @@ static void the_parts_follow_each_other(void **state)
 	assert_int_equal(raw.kernel[0], 1);
 	assert_int_equal(raw.kernel[1], 2);
 	assert_int_equal(raw.native[0].pc, 3);
-	assert_int_equal(raw.native[0].cfa_flags, 4);
+	assert_int_equal(raw.native[0].sp_flags, 4);
 	assert_int_equal(raw.native[2].pc, 7);
 	free(head);
 }
