@@ -152,6 +152,8 @@ static enum xp_attach check_ec_access(struct check *c)
 		if (c->image->ec_access == XP_RUBY_EC_INITIAL &&
 		    (!word(c, c->bias + c->image->ec_slot, &offset) || !offset))
 			return later(c, "TLS is not set up");
+		if (c->image->ec_access == XP_RUBY_EC_INITIAL)
+			offset += (uint64_t)c->image->ec_offset;
 		c->value->ec_mode = XP_RUBY_EC_TP;
 		c->value->ec_offset = (int64_t)offset;
 		at = c->tp + offset;

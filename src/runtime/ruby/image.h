@@ -22,7 +22,7 @@ struct xp_ruby_image {
 	const struct xp_ruby_layout *layout;
 	enum xp_ruby_ec_access ec_access;
 	uint64_t ec_slot;			/* vaddr */
-	int64_t ec_offset;
+	int64_t ec_offset;			/* added to what the slot gives */
 	uint16_t ec_thread, thread_self;	/* offsets, from rb_thread_current() */
 	uint64_t vm_ptr;			/* vaddr of the pointer to the VM, from rb_during_gc() */
 	uint32_t vm_objspace, objspace_flags;

@@ -75,6 +75,7 @@ static int set_ec_access(struct xp_ruby_reader *r, const struct xp_ruby_value *v
 {
 	struct xp_ruby_image *image = r->image;
 	struct xp_export sym;
+	int64_t offset;
 
 	image->ec_slot = v->n;
 	image->ec_offset = v->off[0];
@@ -82,15 +83,15 @@ static int set_ec_access(struct xp_ruby_reader *r, const struct xp_ruby_value *v
 		image->ec_access = XP_RUBY_EC_LOCAL;
 		return 0;
 	}
-	if (v->off[0])
-		return fail(r, "rb_thread_current: the execution context is inside a larger variable");
 	if (v->base == XP_RUBY_V_INITIAL) {
 		image->ec_access = XP_RUBY_EC_INITIAL;
 		return 0;
 	}
 	image->ec_access = XP_RUBY_EC_DYNAMIC;
-	if (!dynamic_offset(r, v->n, &image->ec_offset))
+	if (!dynamic_offset(r, v->n, &offset))
 		return fail(r, "rb_thread_current: no offset of the execution context's TLS");
+	/* With local-dynamic code the word in the file is 0, and the offset is in the code. */
+	image->ec_offset = (int64_t)((uint64_t)offset + (uint64_t)v->off[0]);
 	if (xp_elf_export(r->elf, "ruby_current_ec", &sym) && sym.type == STT_TLS &&
 	    sym.value != (uint64_t)image->ec_offset)
 		return fail(r, "rb_thread_current does not use ruby_current_ec");
