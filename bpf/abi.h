@@ -44,6 +44,7 @@ enum xp_raw_flags {
 
 #define XP_KERNEL_FRAMES_MAX 127	/* kernel.perf_event_max_stack as kernels ship it */
 #define XP_NATIVE_FRAMES_MAX 1536
+#define XP_WAKE_PAUSE_NS 3000000
 #define XP_TAIL_FRAMES 16		/* native frames walked by one program of the tail-call variant */
 #define XP_TAIL_CALLS 16		/* of the kernel's 33, what native frames may use ... */
 #define XP_TAIL_CALLS_SHARED 8		/* ... and what is left to them when VM frames follow */
@@ -54,10 +55,11 @@ enum xp_raw_flags {
 /* What a ring record is: its first word. */
 enum xp_raw_kind {
 	XP_RAW_SAMPLE = 1,
-	XP_RAW_EXIT,			/* struct xp_raw_exit: the last thread of a target has gone */
+	XP_RAW_EXIT,			/* struct xp_raw_note: the last thread of a target has gone */
+	XP_RAW_EXEC,			/* struct xp_raw_note: a target runs a new program */
 };
 
-struct xp_raw_exit {
+struct xp_raw_note {
 	__u32 kind;
 	__u32 pid;
 	__u64 time;

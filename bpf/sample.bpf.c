@@ -152,9 +152,19 @@ int xp_sample(void *ctx)
 	return 0;
 }
 
-/* Waking the reader costs more than walking a stack: only when there is enough to read. */
-static __always_inline __u64 wake_flags(void)
+/*
+ * Waking the reader costs more than walking a stack: only when there is enough to read, or when new
+ * code is met for which it should make tables, and that not too often.
+ */
+static __always_inline __u64 wake_flags(struct xp_walk *w)
 {
+	__u8 end = w->sample.end;
+
+	if ((end == XP_END_NO_MAPPING || end == XP_END_NO_PROCESS) &&
+	    w->sample.time - w->woken > XP_WAKE_PAUSE_NS) {
+		w->woken = w->sample.time;
+		return BPF_RB_FORCE_WAKEUP;
+	}
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_bytes ? BPF_RB_FORCE_WAKEUP
 									 : BPF_RB_NO_WAKEUP;
 }
@@ -176,7 +186,7 @@ int xp_finish(void *ctx)
 	stop_armed = 0;
 	bpf_send_signal(19);
 #endif
-	if (bpf_ringbuf_output(&ring, &w->sample, size, wake_flags()))
+	if (bpf_ringbuf_output(&ring, &w->sample, size, wake_flags(w)))
 		xp_count(XP_COUNT_LOST);
 	return 0;
 }

@@ -35,6 +35,7 @@ struct xp_walk {
 	__u64 saved_at[XP_SAVED_N];	/* where the register was saved last; 0: still in regs */
 	__u64 gregs;			/* registers of the interrupted code: address; 0: regs */
 	struct xp_regs regs;		/* of the leaf */
+	__u64 woken;			/* when this CPU woke the reader for new code; kept between samples */
 	__u32 frames;			/* native frames pushed */
 	__u32 words;			/* payload words used */
 	__u32 tail_calls;

@@ -48,7 +48,7 @@ void xp_batch_clear_placed(struct xp_batch *b)
 int xp_batch_add(struct xp_batch *b, const void *data, size_t size)
 {
 	static const uint8_t zeros[8];
-	const struct xp_raw_exit *head = data;
+	const struct xp_raw_note *head = data;
 	struct xp_raw_copy *copy;
 
 	if (size < sizeof(*head) || size > UINT32_MAX)
@@ -63,7 +63,7 @@ int xp_batch_add(struct xp_batch *b, const void *data, size_t size)
 	xp_buf_put(&b->bytes, zeros, -size & 7);
 	if (b->bytes.failed)
 		return -ENOMEM;
-	if (copy->kind == XP_RAW_EXIT)
+	if (copy->kind == XP_RAW_EXIT || copy->kind == XP_RAW_EXEC)
 		copy->time = head->time;
 	else if (size >= sizeof(struct xp_raw_sample))
 		copy->time = ((const struct xp_raw_sample *)data)->time;

@@ -206,7 +206,9 @@ static int attach_process_programs(struct xp_bpf *bpf, struct xp_err *err)
 	skel->links.xp_fork = bpf_program__attach(skel->progs.xp_fork);
 	if (skel->links.xp_fork)
 		skel->links.xp_exit = bpf_program__attach(skel->progs.xp_exit);
-	if (!skel->links.xp_fork || !skel->links.xp_exit)
+	if (skel->links.xp_exit)
+		skel->links.xp_exec = bpf_program__attach(skel->progs.xp_exec);
+	if (!skel->links.xp_fork || !skel->links.xp_exit || !skel->links.xp_exec)
 		return xp_bpf_error(err, errno, "cannot attach to the scheduler's trace points");
 	return 0;
 }

@@ -24,9 +24,12 @@
  * further ones after a pause.
  */
 #define WINDOW_NS 100000000ull
-#define PROMPT_WAKES 32
+#define PROMPT_WAKES 64
 #define PAUSE_NS 1000000
 #define SWEEP_NS 1000000000ull
+/* After an exec and when unknown code was met: the loader goes on mapping. */
+#define ATTENTIVE_NS 30000000ull
+#define ATTENTIVE_MS 1
 #define NAMING_NS 100000000ull	/* how long a sample may wait for its names */
 #define NAMING_SAMPLES 4096
 #define VM_TIME_SHARE 10		/* VM frames may take a tenth of the time between samples */
@@ -46,6 +49,7 @@ struct xp_session {
 	struct xp_batch batch;
 	int epoll;
 	uint64_t events_lost, swept, window;
+	uint64_t attentive;		/* until then new code is expected any moment */
 	unsigned wakes;			/* since window */
 	struct xp_session_stats stats;
 #ifdef XP_TEST_STOP
@@ -219,10 +223,9 @@ int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, s
 	return xp_targets_add_child(&s->targets, pid, err);
 }
 
-int xp_session_start(struct xp_session *s, struct xp_err *err)
+static bool is_new_code(uint8_t end)
 {
-	xp_native_prepare(&s->native);
-	return xp_bpf_start(s->bpf, s->options.frequency, err);
+	return end == XP_END_NO_MAPPING || end == XP_END_NO_PROCESS;
 }
 
 static int place_raw(struct xp_session *s, const struct xp_raw_copy *copy)
@@ -231,7 +234,11 @@ static int place_raw(struct xp_session *s, const struct xp_raw_copy *copy)
 	int r;
 
 	if (copy->kind == XP_RAW_EXIT) {
-		xp_targets_exited(&s->targets, ((const struct xp_raw_exit *)data)->pid);
+		xp_targets_exited(&s->targets, ((const struct xp_raw_note *)data)->pid);
+		return 0;
+	}
+	if (copy->kind == XP_RAW_EXEC) {
+		s->attentive = copy->time + ATTENTIVE_NS;
 		return 0;
 	}
 #ifdef XP_TEST_STOP
@@ -243,6 +250,8 @@ static int place_raw(struct xp_session *s, const struct xp_raw_copy *copy)
 		s->stats.malformed++;
 		return 0;
 	}
+	if (!r && is_new_code(((const struct xp_raw_sample *)data)->end))
+		s->attentive = copy->time + ATTENTIVE_NS;
 	if (!r) {
 		s->stats.native_frames += ((const struct xp_raw_sample *)data)->nnative;
 		s->stats.raw_bytes += copy->size;
@@ -280,7 +289,7 @@ static bool naming_is_due(const struct xp_session *s, uint64_t now)
 {
 	const struct xp_batch *b = &s->batch;
 
-	return b->placed.n && (now - b->placed.v[0].time >= NAMING_NS ||
+	return b->placed.n && (b->placed.v[0].time + NAMING_NS <= now ||
 			       b->placed.n >= NAMING_SAMPLES);
 }
 
@@ -338,6 +347,15 @@ static int take_batch(struct xp_session *s, bool last, struct xp_err *err)
 	return r ? xp_err_sys(err, -r, "cannot take samples") : 0;
 }
 
+int xp_session_start(struct xp_session *s, struct xp_err *err)
+{
+	int r;
+
+	xp_native_prepare(&s->native);
+	r = take_batch(s, false, err);	/* the rings must be empty when a command execs */
+	return r ? r : xp_bpf_start(s->bpf, s->options.frequency, err);
+}
+
 static void rest(struct xp_session *s)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -357,6 +375,8 @@ int xp_session_wait(struct xp_session *s, int timeout_ms, const sigset_t *mask, 
 
 	if (xp_targets_waiting(&s->targets) && timeout_ms > WAITING_MS)
 		timeout_ms = WAITING_MS;
+	if (now_ns() < s->attentive && timeout_ms > ATTENTIVE_MS)
+		timeout_ms = ATTENTIVE_MS;
 	rest(s);
 	if (epoll_pwait(s->epoll, events, 16, timeout_ms, mask) < 0 && errno != EINTR)
 		return xp_err_sys(err, errno, "cannot wait for events");

@@ -15,12 +15,31 @@
 
 #include "collect/perf.h"
 
-#define DATA_PAGES 32		/* power of two; 128 KiB per CPU */
+/*
+ * Pages per CPU, powers of two. Nobody is woken for a single event: they come from the whole machine,
+ * and a wake-up costs those who map and fork more than the event does. The kernel side wakes us
+ * when a target needs it. The smaller size is what an unprivileged user may lock.
+ */
+#define DATA_PAGES 128
+#define DATA_PAGES_FEW 16
 #define RECORD_MAX 65536	/* perf_event_header.size is 16 bits wide */
 
-static size_t map_size(void)
+static size_t map_size(size_t pages)
 {
-	return (DATA_PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE);
+	return (pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Maps the ring; the smaller size when the larger is not granted. */
+static void *map_ring(struct xp_sideband_ring *ring)
+{
+	static const size_t sizes[] = { DATA_PAGES, DATA_PAGES_FEW };
+	void *p = MAP_FAILED;
+
+	for (int i = 0; i < 2 && p == MAP_FAILED; i++) {
+		ring->size = map_size(sizes[i]);
+		p = mmap(NULL, ring->size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	}
+	return p;
 }
 
 static int open_ring(struct xp_sideband_ring *ring, int cpu, struct xp_err *err)
@@ -38,9 +57,8 @@ static int open_ring(struct xp_sideband_ring *ring, int cpu, struct xp_err *err)
 		.task = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/* wakeup_events counts samples only (Linux kernel/events/core.c, perf_output_sample()). */
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = DATA_PAGES_FEW / 2 * 4096,
 	};
 
 	ring->fd = xp_perf_open(&attr, -1, cpu);
@@ -54,7 +72,7 @@ static int open_ring(struct xp_sideband_ring *ring, int cpu, struct xp_err *err)
 		ring->fd = -1;
 		return xp_perf_error(err, r, "side-band events");
 	}
-	ring->map = mmap(NULL, map_size(), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	ring->map = map_ring(ring);
 	if (ring->map == MAP_FAILED) {
 		ring->map = NULL;
 		xp_err_sys(err, errno, "cannot map the side-band event buffer");
@@ -89,7 +107,7 @@ void xp_sideband_close(struct xp_sideband *sb)
 {
 	for (size_t i = 0; i < sb->n; i++) {
 		if (sb->rings[i].map)
-			munmap(sb->rings[i].map, map_size());
+			munmap(sb->rings[i].map, sb->rings[i].size);
 		if (sb->rings[i].fd >= 0)
 			close(sb->rings[i].fd);
 	}
@@ -187,7 +205,7 @@ static int drain_ring(struct xp_sideband *sb, struct xp_sideband_ring *ring)
 	static _Alignas(8) uint8_t record[RECORD_MAX];
 	struct perf_event_mmap_page *page = ring->map;
 	const uint8_t *data = (const uint8_t *)ring->map + sysconf(_SC_PAGESIZE);
-	uint64_t size = map_size() - sysconf(_SC_PAGESIZE);
+	uint64_t size = ring->size - sysconf(_SC_PAGESIZE);
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = page->data_tail;
 	int r = 0;

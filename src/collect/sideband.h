@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's side-band events: who maps, names, forks and exits, told by one dummy perf event per
- * CPU as it happens, so /proc need not be polled.
+ * The kernel's side-band events: who maps, names and forks, told by one dummy perf event per CPU as
+ * it happens, so /proc need not be polled.
  */
 #ifndef XP_COLLECT_SIDEBAND_H
 #define XP_COLLECT_SIDEBAND_H
@@ -28,7 +28,7 @@ struct xp_event {
 };
 
 struct xp_sideband {
-	struct xp_sideband_ring { int fd; void *map; } *rings;	/* one per CPU that is online */
+	struct xp_sideband_ring { int fd; void *map; size_t size; } *rings;	/* one per CPU that is online */
 	size_t n;
 	struct xp_buf text;		/* NUL-terminated strings of the events drained last */
 	XP_VEC(struct xp_event) events;	/* drained last, sorted by time */

@@ -137,7 +137,7 @@ static const char *name(void)
 
 static void records_are_taken_and_sorted(void **state)
 {
-	struct xp_raw_exit gone = { XP_RAW_EXIT, 5, 30 };
+	struct xp_raw_note gone = { XP_RAW_EXIT, 5, 30 };
 	static const uint64_t times[] = { 50, 20, 40, 20 };
 	struct xp_batch *b = &world.batch;
 
