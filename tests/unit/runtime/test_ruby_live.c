@@ -137,11 +137,15 @@ static bool start(const char *option)
 	fclose(f);
 	kill(pid, SIGSTOP);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	return nsaid && WIFSTOPPED(status);
+	if (!WIFSTOPPED(status))
+		pid = 0;
+	return nsaid && pid;
 }
 
 static void stop(void)
 {
+	if (!pid)
+		return;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
