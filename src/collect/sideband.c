@@ -159,8 +159,9 @@ static int parse_body(struct xp_sideband *sb, const struct perf_event_header *h,
 		e->pid = xp_cur_u32(c);
 		e->tid = xp_cur_u32(c);
 		return c->bad ? 0 : keep_text(sb, c, &e->text);
-	case PERF_RECORD_FORK:
-		e->type = XP_EVENT_FORK;
+	case PERF_RECORD_FORK:		/* the two are alike; EXIT comes for each thread */
+	case PERF_RECORD_EXIT:
+		e->type = h->type == PERF_RECORD_FORK ? XP_EVENT_FORK : XP_EVENT_EXIT;
 		e->pid = xp_cur_u32(c);
 		e->ppid = xp_cur_u32(c);
 		e->tid = xp_cur_u32(c);

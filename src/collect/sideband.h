@@ -14,14 +14,14 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-enum xp_event_type { XP_EVENT_MMAP, XP_EVENT_COMM, XP_EVENT_EXEC, XP_EVENT_FORK };
+enum xp_event_type { XP_EVENT_MMAP, XP_EVENT_COMM, XP_EVENT_EXEC, XP_EVENT_FORK, XP_EVENT_EXIT };
 
 struct xp_event {
 	enum xp_event_type type;
 	uint64_t time;			/* CLOCK_MONOTONIC, ns */
 	uint32_t seq;			/* keeps the order of equal times */
 	pid_t pid, tid;
-	pid_t ppid, ptid;		/* FORK: the parent's; pid == ppid: a thread */
+	pid_t ppid, ptid;		/* FORK and EXIT: the parent's; FORK, pid == ppid: a thread */
 	uint64_t start, len, offset;	/* MMAP, executable memory only */
 	uint64_t dev, ino;		/* as struct xp_mapping has them */
 	uint32_t text;			/* MMAP: path, COMM and EXEC: name; offset into xp_sideband.text */

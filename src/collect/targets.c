@@ -398,6 +398,8 @@ int xp_targets_event(struct xp_targets *t, const struct xp_event *e, const char 
 		return apply_comm(t, target, e, text);
 	case XP_EVENT_FORK:
 		return apply_fork(t, target, e);
+	case XP_EVENT_EXIT:
+		break;
 	}
 	return 0;
 }

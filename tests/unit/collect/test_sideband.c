@@ -169,6 +169,18 @@ static void a_fork(void **state)
 	assert_int_equal(e->ptid, 11);
 }
 
+/* Linux include/uapi/linux/perf_event.h: PERF_RECORD_EXIT has the fields of PERF_RECORD_FORK. */
+static void an_exit(void **state)
+{
+	(void)state;
+	parse_body_of(PERF_RECORD_EXIT, 0, fork_body());
+	assert_int_equal(sb.events.n, 1);
+	assert_int_equal(sb.events.v[0].type, XP_EVENT_EXIT);
+	assert_int_equal(sb.events.v[0].time, TIME);
+	assert_int_equal(sb.events.v[0].pid, 20);
+	assert_int_equal(sb.events.v[0].tid, 21);
+}
+
 static void losses_add_up(void **state)
 {
 	(void)state;
@@ -188,7 +200,8 @@ static void other_records_are_passed_over(void **state)
 	(void)state;
 	for (uint32_t type = 0; type < 64; type++) {
 		if (type == PERF_RECORD_MMAP2 || type == PERF_RECORD_COMM ||
-		    type == PERF_RECORD_FORK || type == PERF_RECORD_LOST)
+		    type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT ||
+		    type == PERF_RECORD_LOST)
 			continue;
 		parse_body_of(type, 0, mmap_body("/x"));
 	}
@@ -227,6 +240,7 @@ static void malformed_sizes(void **state)
 	cut_records(PERF_RECORD_MMAP2, mmap_body("/usr/bin/x"), 64);
 	cut_records(PERF_RECORD_COMM, comm_body("name"), 8);
 	cut_records(PERF_RECORD_FORK, fork_body(), 16);
+	cut_records(PERF_RECORD_EXIT, fork_body(), 16);
 	memcpy(&h, r.data, sizeof(h));
 	for (unsigned size = 0; size < 0x10000; size += 7) {
 		if (size == r.len)
@@ -277,6 +291,7 @@ int main(void)
 		TEST(a_mapping),
 		TEST(names),
 		TEST(a_fork),
+		TEST(an_exit),
 		TEST(losses_add_up),
 		TEST(other_records_are_passed_over),
 		TEST(malformed_sizes),
