@@ -9,7 +9,8 @@
 #define XP_BPF_RUNTIMES_H
 
 #define XP_RUNTIMES(XP_RUNTIME) \
-	XP_RUNTIME(NATIVE, native)
+	XP_RUNTIME(NATIVE, native) \
+	XP_RUNTIME(RUBY, ruby)
 
 #define XP_RUNTIME_ENUM(id, name) XP_RUNTIME_##id,
 enum xp_runtime_id { XP_RUNTIMES(XP_RUNTIME_ENUM) XP_RUNTIMES_N };

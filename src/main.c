@@ -26,6 +26,8 @@
  *	target/dso.c		the file behind a mapping, opened in its namespace
  *	target/framecheck.c	whether a step by frame pointer can be believed
  *	target/elf.c		ELF images, every offset checked
+ *	target/disasm.c		instructions decoded
+ *	target/reloc.c		relocations and exported symbols
  *	target/needed.c		which files a command is about to map
  *	target/ldcache.c	... where the loader would find them
  * Its unwind information, made into rows that the kernel side can search:
@@ -37,6 +39,7 @@
  *	target/cfi_blob.c	rows for code whose unwind information lies: LuaJIT's assembler
  *	target/cfi_blob_funcs.c	... its functions
  *	target/cfi_blob_places.c ... where its frame has another size
+ *	target/cfi_blob_impl.h	... what these share
  *	target/cfi_blob_step.c	... what an instruction does to the frame
  *	target/cfi_blob_x86.c	... the instructions
  *	target/cfi_impl.h	... what these share
@@ -45,12 +48,14 @@
  * Taking samples in the kernel:
  *	bpf/sample.bpf.c	a timer fires: registers, kernel stack, the record
  *	bpf/native.bpf.c	... the user stack
+ *	bpf/ruby.bpf.c		... Ruby's activations and control frames
  *	bpf/process.bpf.c	fork, exec, exit
  *	bpf/xbpf.h		what these share
  *	bpf/arch.h		what depends on the machine
  *	bpf/kernel.h		the kernel's structures, as far as they are read
  *	bpf/abi.h		what is sent to user space
  *	bpf/runtimes.h		the runtimes, one line each
+ *	bpf/ruby.h		a Ruby process, and what is sent of a Ruby frame
  * Handling it from user space:
  *	collect/session.c	a recording: everything below, in the right order
  *	collect/bpf.c		load, attach, ring: the only user of libbpf
@@ -63,9 +68,22 @@
  *	collect/batch.c		records into samples, in the order of their times
  *
  * From addresses to names:
+ *	runtime/runtime.h	what a runtime is asked to do
  *	runtime/registry.c	the runtimes there are
  *	runtime/native.c	native and kernel frames
  *	runtime/merge.c		one stack from the parts of a record
+ *	runtime/ruby/ruby.c	Ruby: its table of operations
+ *	runtime/ruby/image.c	... what its file tells: addresses and offsets from machine code
+ *	runtime/ruby/image_code.c ... its exported functions
+ *	runtime/ruby/image_loop.c ... the interpreter's loop
+ *	runtime/ruby/image_impl.h ... what these share
+ *	runtime/ruby/image_trace.c ... values through instructions
+ *	runtime/ruby/layout.c	... offsets that no code gives away, by version
+ *	runtime/ruby/attach.c	... confirmed on the live process
+ *	runtime/ruby/names.c	... frames by name, cached
+ *	runtime/ruby/object.c	... strings, arrays, IDs, classes
+ *	runtime/ruby/iseq.c	... bodies of methods and blocks
+ *	runtime/ruby/lines.c	... their lines
  *	target/sym.c		the functions of an image
  *	target/sym_read.c	... by its symbols
  *	target/sym_x86.c	... PLT stubs, and main of a stripped program

@@ -13,8 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RETRY_NS 5000000ull		/* first, then the time past so far, up to RETRY_MAX_NS */
-#define RETRY_MAX_NS 100000000ull
+#define RETRY_NS 4000000ull		/* in the first second ... */
+#define RETRY_SOON_NS 1000000000ull
+#define RETRY_MAX_NS 100000000ull	/* ... and after it */
 #define GIVE_UP_NS 60000000000ull
 #define RETIRE_NS 1000000000ull
 #define VALUE_MAX 256
@@ -153,11 +154,8 @@ static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_proc
 		return 1;
 	}
 	if (result == XP_ATTACH_LATER && now - a->since < GIVE_UP_NS) {
-		uint64_t wait = now - a->since;
-
-		wait = wait < RETRY_NS ? RETRY_NS : wait > RETRY_MAX_NS ? RETRY_MAX_NS : wait;
 		a->status = XP_WAITING;
-		a->next = now + wait;
+		a->next = now + (now - a->since < RETRY_SOON_NS ? RETRY_NS : RETRY_MAX_NS);
 		return 0;
 	}
 	a->status = XP_REFUSED;

@@ -185,6 +185,19 @@ static int publish(struct xp_targets *t, struct xp_target *target)
 	return put_entry(t, target);
 }
 
+/* Attaches what is ready and tells the kernel side; looks only when something may have changed. */
+static int update_runtimes(struct xp_targets *t, struct xp_target *target, bool remapped,
+			   uint64_t now)
+{
+	int r;
+
+	if (!remapped && target->runtimes_known && !xp_runtimes_waiting(&target->attached))
+		return 0;
+	r = xp_runtimes_update(t->runtimes, &target->process, &target->attached, now);
+	target->runtimes_known = true;
+	return r > 0 && target->set ? put_entry(t, target) : r < 0 ? r : 0;
+}
+
 static int name_process(struct xp_targets *t, struct xp_target *target)
 {
 	struct xp_proc_threads threads = { 0 };
@@ -218,12 +231,9 @@ int xp_targets_attach(struct xp_targets *t, pid_t pid, uint64_t now, struct xp_e
 		xp_targets_exited(t, pid);
 		return r;
 	}
-	if (t->runtimes) {
-		r = xp_runtimes_update(t->runtimes, &target->process, &target->attached, now);
-		target->runtimes_known = true;
-	}
-	if (r >= 0)
-		r = publish(t, target);
+	r = publish(t, target);
+	if (!r && t->runtimes)
+		r = update_runtimes(t, target, true, now);
 	return r ? xp_err_sys(err, -r, "cannot publish process %d", (int)pid) : 0;
 }
 
@@ -453,20 +463,6 @@ static void free_retired(struct xp_targets *t, uint64_t now)
 	t->retired.n = kept;
 }
 
-/* Attaches what is ready; looks only when mappings changed or a runtime waits. */
-static int update_runtimes(struct xp_targets *t, struct xp_target *target, uint64_t now,
-			   bool *changed)
-{
-	int r;
-
-	if (!target->dirty && target->runtimes_known && !xp_runtimes_waiting(&target->attached))
-		return 0;
-	r = xp_runtimes_update(t->runtimes, &target->process, &target->attached, now);
-	target->runtimes_known = true;
-	*changed = r > 0;
-	return r < 0 ? r : 0;
-}
-
 int xp_targets_settle(struct xp_targets *t, uint64_t now)
 {
 	int r = 0;
@@ -474,14 +470,13 @@ int xp_targets_settle(struct xp_targets *t, uint64_t now)
 	bury(t, now);
 	for (size_t i = 0; !r && i < t->list.n; i++) {
 		struct xp_target *target = t->list.v[i];
-		bool changed = false;
+		bool dirty = target->dirty;
 
-		if (t->runtimes && !target->before_exec)
-			r = update_runtimes(t, target, now, &changed);
-		if (!r && target->dirty)
+		/* Tables first: looking for runtimes may mean reading a file's code. */
+		if (dirty)
 			r = publish(t, target);
-		else if (!r && changed)
-			r = put_entry(t, target);
+		if (!r && t->runtimes && !target->before_exec)
+			r = update_runtimes(t, target, dirty, now);
 	}
 	free_retired(t, now);
 	return r;

@@ -35,7 +35,7 @@ is "$(below_cmd '(^|[^a-z_])(exit|abort|_exit|quick_exit) *\(')" "" "only main e
 		[ -f "${header%.h}.c" ] || echo "$header"
 	done
 } | sed 's/^src\///' | LC_ALL=C sort >"$tmp/files"
-sed -n '/^#include/q; s/^ \*\t\([a-z]*\/[a-z0-9_.]*\).*/\1/p' src/main.c | LC_ALL=C sort >"$tmp/map"
+sed -n '/^#include/q; s/^ \*\t\([a-z]*\/[a-z0-9_./]*\).*/\1/p' src/main.c | LC_ALL=C sort >"$tmp/map"
 is "$(comm -23 "$tmp/files" "$tmp/map")" "" "the map in main.c names every file"
 is "$(comm -13 "$tmp/files" "$tmp/map")" "" "the map in main.c names no other file"
 

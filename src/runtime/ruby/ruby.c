@@ -105,6 +105,13 @@ static enum xp_attach attach(const void *data, const struct xp_process *process,
 	return rc;
 }
 
+static bool in_loop(const void *data, uint64_t vaddr)
+{
+	const struct xp_ruby_image *image = data;
+
+	return vaddr >= image->core[0] && vaddr < image->core[1];
+}
+
 static int symbolize(void *state, const struct xp_raw_vm_frame *raw, bool leaf, uint64_t batch,
 		     struct xp_profile *profile, uint32_t *frame)
 {
@@ -180,6 +187,7 @@ const struct xp_runtime xp_runtime_ruby = {
 	.value_size = sizeof(struct xp_ruby),
 	.detach = detach,
 	.symbolize = symbolize,
+	.in_loop = in_loop,
 	.state_frame = state_frame,
 	.describe = describe,
 };
