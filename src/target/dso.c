@@ -58,14 +58,19 @@ struct xp_dsos *xp_dsos_new(void)
 	return calloc(1, sizeof(struct xp_dsos));
 }
 
-static void free_dso(struct xp_dso *d)
+static void free_contents(struct xp_dso *d)
 {
-	if (!d)
-		return;
 	xp_srcline_free(d->srcline);
 	xp_symtab_free(d->symtab);
 	xp_cfi_release(&d->cfi);
 	xp_elf_free(d->elf);
+}
+
+static void free_dso(struct xp_dso *d)
+{
+	if (!d)
+		return;
+	free_contents(d);
 	free(d->path);
 	free(d);
 }
@@ -124,6 +129,8 @@ static void set_problem(struct xp_dso *d, const char *text)
 /* Takes over an opened image, or says why there is none. */
 static void set_elf(struct xp_dso *d, struct xp_elf *elf, const struct xp_err *err)
 {
+	d->problem[0] = 0;
+	d->given_up = false;
 	if (!elf) {
 		set_problem(d, err->what);
 	} else if (elf->machine != EM_X86_64) {
@@ -150,9 +157,10 @@ static struct xp_dso *get_file(struct xp_dsos *dsos, int fd, const struct stat *
 	struct xp_dso *d = find(dsos, &k);
 	struct xp_elf *elf;
 
-	if (d)
+	if (d && !d->given_up)
 		return d;
-	d = add(dsos, &k);
+	if (!d)
+		d = add(dsos, &k);
 	if (!d)
 		return NULL;
 	xp_elf_open_fd(&elf, fd, &err);
@@ -293,8 +301,9 @@ static struct xp_dso *get_vdso(struct xp_dsos *dsos, pid_t pid, const struct xp_
 		k.mtime = xp_hash_bytes(data, size, 0);
 	}
 	d = find(dsos, &k);
-	if (!d) {
-		d = add(dsos, &k);
+	if (!d || d->given_up) {
+		if (!d)
+			d = add(dsos, &k);
 		if (d && data)
 			xp_elf_open_mem(&elf, data, size, &err);
 		else
@@ -347,20 +356,41 @@ struct xp_dso *xp_dsos_get_path(struct xp_dsos *dsos, const char *path, struct x
 	return d;
 }
 
-static void drop_names(struct xp_dso *d)
+void xp_dso_ref(struct xp_dso *d)
 {
-	xp_srcline_free(d->srcline);
-	xp_symtab_free(d->symtab);
-	d->srcline = NULL;
-	d->symtab = NULL;
-	d->srcline_tried = false;
+	d->refs++;
 }
 
 void xp_dso_put(struct xp_dsos *dsos, struct xp_dso *d)
 {
 	(void)dsos;
-	if (d && d->refs && --d->refs == 0)
-		drop_names(d);
+	if (d && d->refs)
+		d->refs--;
+}
+
+static void give_up(struct xp_dso *d)
+{
+	free_contents(d);
+	d->srcline = NULL;
+	d->symtab = NULL;
+	d->elf = NULL;
+	d->srcline_tried = d->cfi_built = false;
+	d->given_up = true;
+}
+
+void xp_dsos_sweep(struct xp_dsos *dsos, void (*fn)(void *ctx, struct xp_dso *d), void *ctx)
+{
+	for (size_t i = 0; i < dsos->list.n; i++) {
+		struct xp_dso *d = dsos->list.v[i];
+
+		if (d->refs)
+			d->idle = 0;
+		else if (!d->given_up && d->elf && ++d->idle >= XP_DSO_SWEEPS) {
+			if (fn)
+				fn(ctx, d);
+			give_up(d);
+		}
+	}
 }
 
 int xp_dso_need_rows(struct xp_dso *d)

@@ -6,8 +6,9 @@
  * accepted only when device and inode are the mapping's; else through /proc/PID/map_files
  * (deleted files; wants CAP_CHECKPOINT_RESTORE). Device numbers in maps differ from stat's on
  * btrfs and overlayfs: there the inode alone decides. Keyed by (dev, ino, size, mtime); the vdso
- * by its content. A dso lives as long as the cache, so ids and pointers stay good; without
- * references it gives up its symbols and lines, which come back when they are asked for.
+ * by its content. A dso lives as long as the cache, so ids and pointers stay good. What it holds of
+ * the file (image, descriptor, symbols, lines) is given up when nobody has referred to it for a
+ * while, and read again when it is asked for again.
  */
 #ifndef XP_TARGET_DSO_H
 #define XP_TARGET_DSO_H
@@ -37,6 +38,8 @@ struct xp_dso {
 	struct xp_symtab *symtab;
 	struct xp_srcline *srcline;
 	bool srcline_tried;
+	bool given_up;			/* elf, cfi and names were freed by xp_dsos_sweep() */
+	uint8_t idle;			/* sweeps that found it without a reference */
 	uint64_t dev, ino, size, mtime;
 };
 
@@ -53,7 +56,14 @@ void xp_dsos_free(struct xp_dsos *dsos);
 struct xp_dso *xp_dsos_get(struct xp_dsos *dsos, pid_t pid, const struct xp_mapping *mapping);
 /* The same for a file by path, before anyone maps it. */
 struct xp_dso *xp_dsos_get_path(struct xp_dsos *dsos, const char *path, struct xp_err *err);
+void xp_dso_ref(struct xp_dso *dso);		/* one more reference */
 void xp_dso_put(struct xp_dsos *dsos, struct xp_dso *dso);
+/*
+ * Gives up what is held of files that XP_DSO_SWEEPS calls in a row have found without a reference;
+ * fn (may be NULL) is told of each first. Their keys, paths and build ids stay.
+ */
+#define XP_DSO_SWEEPS 5
+void xp_dsos_sweep(struct xp_dsos *dsos, void (*fn)(void *ctx, struct xp_dso *dso), void *ctx);
 
 /* Builds cfi when it is not there; an unreadable section leaves it empty and sets problem. */
 int xp_dso_need_rows(struct xp_dso *dso);

@@ -12,10 +12,23 @@
 #include "base/buf.h"
 #include "base/io.h"
 
+static void take(const struct xp_maps *m, const struct xp_mapping *mapping)
+{
+	if (m->get && mapping->user)
+		m->get(m->ctx, mapping->user);
+}
+
+static void drop(const struct xp_maps *m, const struct xp_mapping *mapping)
+{
+	if (m->put && mapping->user)
+		m->put(m->ctx, mapping->user);
+	free(mapping->path);
+}
+
 void xp_maps_release(struct xp_maps *m)
 {
 	for (size_t i = 0; i < m->list.n; i++)
-		free(m->list.v[i].path);
+		drop(m, &m->list.v[i]);
 	xp_vec_release(&m->list);
 }
 
@@ -151,7 +164,7 @@ static int append(struct xp_maps *m, struct line *l)
 int xp_maps_parse(struct xp_maps *m, const char *text, size_t len, struct xp_err *err)
 {
 	const char *end = text + len;
-	struct xp_maps fresh = { XP_VEC_INIT };
+	struct xp_maps fresh = { .list = XP_VEC_INIT };
 	size_t number_of_line = 0;
 
 	while (text < end) {
@@ -171,7 +184,9 @@ int xp_maps_parse(struct xp_maps *m, const char *text, size_t len, struct xp_err
 		text = nl ? nl + 1 : end;
 	}
 	xp_maps_release(m);
-	*m = fresh;
+	m->list.v = fresh.list.v;
+	m->list.n = fresh.list.n;
+	m->list.cap = fresh.list.cap;
 	return 0;
 }
 
@@ -255,14 +270,20 @@ int xp_maps_add(struct xp_maps *m, const struct xp_mapping *new)
 		return -ENOMEM;
 	}
 
-	/* From here on nothing can fail. Paths of the pieces that stay go with them. */
+	/*
+	 * From here on nothing can fail. Paths and references of the pieces that stay go with them. The
+	 * new one's reference is taken first: it may be the last one's that goes.
+	 */
+	take(m, new);
 	v = m->list.v;
 	for (size_t i = first; i < last; i++) {
 		if (!(has_left && i == first) && !(has_right && i + 1 == last))
-			free(v[i].path);
+			drop(m, &v[i]);
 	}
-	if (second)
+	if (second) {
 		right.path = second;
+		take(m, &right);
+	}
 	keep = (size_t)has_left + 1 + (size_t)has_right;
 	memmove(v + first + keep, v + last, (m->list.n - last) * sizeof(*v));
 	m->list.n = m->list.n - (last - first) + keep;
@@ -288,10 +309,13 @@ int xp_maps_copy(struct xp_maps *dst, const struct xp_maps *src)
 			*to = src->list.v[i];
 			to->path = strdup(src->list.v[i].path);
 		}
+		if (to && !to->path)
+			dst->list.n--;
 		if (!to || !to->path) {
 			xp_maps_release(dst);
 			return -ENOMEM;
 		}
+		take(dst, to);
 	}
 	return 0;
 }

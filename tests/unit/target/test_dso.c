@@ -68,16 +68,121 @@ static void names_our_own_code(void **state)
 	xp_dso_put(dsos, d);
 	xp_dso_put(dsos, d);
 	assert_int_equal(d->refs, 0);
-	assert_null(d->symtab);
-	again = xp_dsos_get(dsos, getpid(), m);		/* names come back */
-	assert_ptr_equal(again, d);
-	assert_true(xp_dso_symbol(d, sym.start, &sym));
-
+	assert_non_null(d->symtab);			/* until a sweep has found it so for a while */
 	d = xp_dsos_get_path(dsos, "/proc/self/exe", NULL);
 	assert_ptr_equal(again, d);			/* the same file by another name */
 	assert_int_equal(a_function(1), 2);
 	xp_dsos_free(dsos);
 	xp_dsos_free(NULL);
+}
+
+static void count(void *ctx, struct xp_dso *d)
+{
+	assert_non_null(d->elf);
+	++*(unsigned *)ctx;
+}
+
+/* Number of open descriptors. */
+static unsigned descriptors(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void unused_files_are_given_up(void **state)
+{
+	struct xp_dsos *dsos = xp_dsos_new();
+	const struct xp_mapping *m = mapping_of((void *)a_function);
+	struct xp_dso *d = xp_dsos_get(dsos, getpid(), m);
+	char build_id[sizeof(d->build_id)];
+	unsigned told = 0;
+	uint64_t vaddr;
+	struct xp_sym sym;
+
+	(void)state;
+	strcpy(build_id, d->build_id);
+	assert_true(xp_dso_vaddr(d, m, (uintptr_t)a_function, &vaddr));
+	for (int i = 0; i < 3 * XP_DSO_SWEEPS; i++)
+		xp_dsos_sweep(dsos, count, &told);
+	assert_int_equal(told, 0);
+	xp_dso_ref(d);
+	xp_dso_put(dsos, d);
+	xp_dso_put(dsos, d);
+	for (int i = 1; i < XP_DSO_SWEEPS; i++)
+		xp_dsos_sweep(dsos, count, &told);
+	/* A reference meanwhile: counted anew. */
+	assert_ptr_equal(xp_dsos_get(dsos, getpid(), m), d);
+	xp_dsos_sweep(dsos, count, &told);
+	xp_dso_put(dsos, d);
+	for (int i = 1; i < XP_DSO_SWEEPS; i++)
+		xp_dsos_sweep(dsos, count, &told);
+	assert_int_equal(told, 0);
+	assert_true(xp_dso_symbol(d, vaddr, &sym));
+	xp_dsos_sweep(dsos, count, &told);
+	assert_int_equal(told, 1);
+	assert_null(d->elf);
+	assert_null(d->symtab);
+	assert_int_equal(d->cfi.funcs.n, 0);
+	assert_false(xp_dso_symbol(d, vaddr, &sym));
+	assert_string_equal(d->path, m->path);
+	for (int i = 0; i < 3 * XP_DSO_SWEEPS; i++)
+		xp_dsos_sweep(dsos, count, &told);
+	assert_int_equal(told, 1);
+	/* Mapped again: the same id and pointer, and all of it is back. */
+	assert_ptr_equal(xp_dsos_get_path(dsos, m->path, NULL), d);
+	assert_int_equal(d->refs, 1);
+	assert_int_equal(d->id, 0);
+	assert_string_equal(d->build_id, build_id);
+	assert_string_equal(d->problem, "");
+	assert_int_equal(xp_dso_need_rows(d), 0);
+	assert_true(d->cfi.rows.n > 50);
+	assert_true(xp_dso_symbol(d, vaddr, &sym));
+	assert_string_equal(sym.name, "a_function");
+	xp_dsos_free(dsos);
+}
+
+/* A large file is mapped, with a descriptor: that goes too. The vdso comes back from memory. */
+static void what_is_given_up_holds_nothing(void **state)
+{
+	struct xp_dsos *dsos = xp_dsos_new();
+	const struct xp_mapping *vdso;
+	char large[] = "/tmp/xprof-large-XXXXXX";
+	int fd = mkstemp(large);
+	unsigned before, told = 0;
+	struct xp_dso *d, *v;
+	struct xp_elf *self;
+
+	(void)state;
+	assert_int_equal(xp_elf_open_path(&self, "/proc/self/exe", NULL), 0);
+	assert_int_equal(write(fd, self->data, self->size), self->size);
+	xp_elf_free(self);
+	assert_int_equal(ftruncate(fd, XP_ELF_COPY_MAX + 4096), 0);
+	close(fd);
+	before = descriptors();
+	d = xp_dsos_get_path(dsos, large, NULL);
+	assert_non_null(d->elf);
+	assert_true(d->elf->mapped);
+	vdso = getauxval(AT_SYSINFO_EHDR) ? mapping_of((void *)getauxval(AT_SYSINFO_EHDR)) : NULL;
+	v = vdso ? xp_dsos_get(dsos, getpid(), vdso) : NULL;
+	xp_dso_put(dsos, d);
+	xp_dso_put(dsos, v);
+	for (int i = 0; i < XP_DSO_SWEEPS; i++)
+		xp_dsos_sweep(dsos, count, &told);
+	assert_int_equal(told, v ? 2 : 1);
+	assert_int_equal(descriptors(), before);
+	if (v) {
+		assert_null(v->elf);
+		assert_ptr_equal(xp_dsos_get(dsos, getpid(), vdso), v);
+		assert_non_null(v->elf);
+	}
+	/* It is gone when it is wanted again. */
+	assert_int_equal(unlink(large), 0);
+	assert_null(xp_dsos_get_path(dsos, large, NULL));
+	xp_dsos_sweep(dsos, NULL, NULL);
+	xp_dsos_free(dsos);
 }
 
 static void rows_come_and_go(void **state)
@@ -416,6 +521,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_our_own_code),
+		cmocka_unit_test(unused_files_are_given_up),
+		cmocka_unit_test(what_is_given_up_holds_nothing),
 		cmocka_unit_test(rows_come_and_go),
 		cmocka_unit_test(reads_the_vdso),
 		cmocka_unit_test(deleted_and_replaced_files),

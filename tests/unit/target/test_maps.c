@@ -22,7 +22,7 @@ static const char sample[] =
 
 static void parses_every_field(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 	struct xp_err err = XP_ERR_INIT;
 	const struct xp_mapping *v;
 
@@ -62,7 +62,7 @@ static void refuses_malformed_lines(void **state)
 		"1000-2000 r-xp 0 0:0 0 \n0-1000 r-xp 0 0:0 0 ",
 		"1000-3000 r-xp 0 0:0 0 \n2000-4000 r-xp 0 0:0 0 ",
 	};
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 	struct xp_err err = XP_ERR_INIT;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void refuses_malformed_lines(void **state)
 
 static void finds_by_half_open_bounds(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 
 	(void)state;
 	assert_null(xp_maps_find(&m, 0));
@@ -116,7 +116,7 @@ static void is(const struct xp_maps *m, size_t i, uint64_t start, uint64_t end, 
 
 static void adding_cuts_what_is_covered(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 	int a, b;
 
 	(void)state;
@@ -154,7 +154,7 @@ static void adding_cuts_what_is_covered(void **state)
 
 static void adding_checks_bounds(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 	struct xp_mapping empty = { .start = 0x1000, .end = 0x1000 };
 	struct xp_mapping anon = { .start = 0x1000, .end = 0x4000 };
 
@@ -169,7 +169,7 @@ static void adding_checks_bounds(void **state)
 /* Against a model of one byte per page. */
 static void adding_agrees_with_a_model(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 	unsigned char model[64] = { 0 };
 	unsigned seed = 1;
 
@@ -196,7 +196,7 @@ static void adding_agrees_with_a_model(void **state)
 
 static void copies_are_independent(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT }, copy = { XP_VEC_INIT };
+	struct xp_maps m = { 0 }, copy = { 0 };
 
 	(void)state;
 	assert_int_equal(xp_maps_parse(&m, sample, sizeof(sample) - 1, NULL), 0);
@@ -210,7 +210,7 @@ static void copies_are_independent(void **state)
 
 static void reads_our_own(void **state)
 {
-	struct xp_maps m = { XP_VEC_INIT };
+	struct xp_maps m = { 0 };
 	struct xp_err err = XP_ERR_INIT;
 	struct xp_mapping *code;
 	char exe[256];
@@ -234,9 +234,72 @@ static void reads_our_own(void **state)
 	munmap(page, 4096);
 }
 
+/* References by annotation, as a cache's owner would count them. */
+static int references[4];
+
+static void get_user(void *ctx, void *user)
+{
+	assert_ptr_equal(ctx, references);
+	++*(int *)user;
+}
+
+static void put_user(void *ctx, void *user)
+{
+	assert_ptr_equal(ctx, references);
+	--*(int *)user;
+	assert_true(*(int *)user >= 0);
+}
+
+static void add_user(struct xp_maps *m, uint64_t start, uint64_t end, int *user)
+{
+	struct xp_mapping new = { .start = start, .end = end, .ino = 1, .path = "/f", .user = user };
+
+	assert_int_equal(xp_maps_add(m, &new), 0);
+}
+
+static void mappings_own_references(void **state)
+{
+	struct xp_maps m = { .get = get_user, .put = put_user, .ctx = references }, copy = m;
+	struct xp_mapping wrong = { .start = 2, .end = 1, .user = &references[0] };
+	int *a = &references[0], *b = &references[1];
+
+	(void)state;
+	add_user(&m, 0x1000, 0x9000, a);
+	assert_int_equal(*a, 1);
+	add_user(&m, 0x3000, 0x4000, b);	/* cut in two */
+	assert_int_equal(*a, 2);
+	assert_int_equal(*b, 1);
+	add_user(&m, 0x2000, 0x3000, b);	/* cuts an end */
+	assert_int_equal(*a, 2);
+	assert_int_equal(*b, 2);
+	add_user(&m, 0x6000, 0x7000, NULL);	/* in two again, by one without */
+	assert_int_equal(*a, 3);
+	assert_int_equal(xp_maps_add(&m, &wrong), -EINVAL);
+	assert_int_equal(*a, 3);
+	assert_int_equal(xp_maps_copy(&copy, &m), 0);
+	assert_int_equal(*a, 6);
+	assert_int_equal(*b, 4);
+	add_user(&m, 0x0, 0x10000, a);		/* over everything, itself among it */
+	assert_int_equal(m.list.n, 1);
+	assert_int_equal(*a, 4);
+	assert_int_equal(*b, 2);
+	assert_int_equal(xp_maps_parse(&m, sample, sizeof(sample) - 1, NULL), 0);
+	assert_int_equal(*a, 3);
+	assert_ptr_equal(m.put, put_user);
+	xp_maps_release(&copy);
+	assert_int_equal(*a, 0);
+	assert_int_equal(*b, 0);
+	add_user(&copy, 0, 1, b);		/* the hooks are still there */
+	assert_int_equal(*b, 1);
+	xp_maps_release(&copy);
+	xp_maps_release(&m);
+	assert_int_equal(*b, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mappings_own_references),
 		cmocka_unit_test(parses_every_field),
 		cmocka_unit_test(refuses_malformed_lines),
 		cmocka_unit_test(finds_by_half_open_bounds),
