@@ -44,7 +44,8 @@ enum xp_raw_flags {
 
 #define XP_KERNEL_FRAMES_MAX 127	/* kernel.perf_event_max_stack as kernels ship it */
 #define XP_NATIVE_FRAMES_MAX 1536
-#define XP_WAKE_PAUSE_NS 3000000
+#define XP_WAKE_NEW_NS 3000000
+#define XP_WAKE_VM_NS 10000000
 #define XP_TAIL_FRAMES 16		/* native frames walked by one program of the tail-call variant */
 #define XP_TAIL_CALLS 16		/* of the kernel's 33, what native frames may use ... */
 #define XP_TAIL_CALLS_SHARED 8		/* ... and what is left to them when VM frames follow */

@@ -7,7 +7,6 @@
  * method entry); two small caches, valid within one sample, serve recursion and loops.
  */
 #include "xbpf.h"
-#include "kernel.h"
 #include "ruby.h"
 
 #define CACHE 32
@@ -53,6 +52,8 @@ struct ruby_scratch {
 	__u64 frames[BATCH * CFP_WORDS];
 };
 
+#ifdef __bpf__
+
 XP_MAP(ruby_params, BPF_MAP_TYPE_ARRAY, __u32, struct xp_ruby, XP_RUNTIME_PARAMS, 0);
 XP_MAP(ruby_scratch, BPF_MAP_TYPE_ARRAY, __u32, struct ruby_scratch, 1, 0);
 
@@ -62,6 +63,19 @@ static __always_inline struct ruby_scratch *scratch_of(const struct xp_walk *w)
 
 	return bpf_map_lookup_elem(&ruby_scratch, &cpu);
 }
+
+static __always_inline const struct xp_ruby *params_of(const struct xp_walk *w)
+{
+	__u32 slot = w->proc.slots[XP_RUNTIME_RUBY];
+
+	return bpf_map_lookup_elem(&ruby_params, &slot);
+}
+
+#else
+
+const struct xp_ruby *params_of(const struct xp_walk *w);
+
+#endif
 
 static __always_inline int in_vm_exec(const struct xp_ruby *r, __u64 pc)
 {
@@ -275,7 +289,7 @@ static __always_inline int step_frame(struct xp_walk *w, struct ruby_scratch *s,
 		s->end = XP_VM_END_TOO_DEEP;
 		return 1;
 	}
-	if (!(n % TIME_CHECK) && n && bpf_ktime_get_ns() - w->sample.time > vm_time_ns) {
+	if (!(n % TIME_CHECK) && n && xp_now() - w->sample.time > vm_time_ns) {
 		s->end = XP_VM_END_TIME;
 		return 1;
 	}
@@ -323,8 +337,7 @@ static __always_inline int step_frame(struct xp_walk *w, struct ruby_scratch *s,
 /* Finds the context and what is in it; false: this thread runs no Ruby, or it cannot be read. */
 static __always_inline int begin(struct xp_walk *w, struct ruby_scratch *s)
 {
-	__u32 slot = w->proc.slots[XP_RUNTIME_RUBY];
-	const struct xp_ruby *params = bpf_map_lookup_elem(&ruby_params, &slot);
+	const struct xp_ruby *params = params_of(w);
 	__u64 ec;
 
 	s->end = s->acts_end = XP_VM_END_NONE;
@@ -367,6 +380,8 @@ static __always_inline void fill_head(struct xp_walk *w, struct ruby_scratch *s)
 	w->payload[(at + 1) & (XP_SAMPLE_WORDS - 1)] = ((__u64 *)&part)[1];
 	w->sample.nparts++;
 }
+
+#ifdef __bpf__
 
 static long loop_tag(__u32 i, struct xp_walk **w)
 {
@@ -470,3 +485,30 @@ int xp_after_ruby_tail(void *ctx)
 }
 
 char LICENSE[] SEC("license") = "GPL";
+
+#else
+
+/* For the tests: what the two programs do. */
+void xp_ruby_activations(struct xp_walk *w, struct ruby_scratch *s);
+void xp_ruby_frames(struct xp_walk *w, struct ruby_scratch *s);
+
+void xp_ruby_activations(struct xp_walk *w, struct ruby_scratch *s)
+{
+	if (begin(w, s))
+		while (!step_tag(w, s))
+			;
+	else
+		w->after = 0;
+}
+
+void xp_ruby_frames(struct xp_walk *w, struct ruby_scratch *s)
+{
+	push_head(w, s);
+	for (__u32 i = 0; i < w->nacts; i++)
+		xp_push(w, w->acts[i].sp);
+	while (s->end == XP_VM_END_NONE && !step_frame(w, s, EP_LEVELS))
+		;
+	fill_head(w, s);
+}
+
+#endif

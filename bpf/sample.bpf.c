@@ -153,15 +153,18 @@ int xp_sample(void *ctx)
 }
 
 /*
- * Waking the reader costs more than walking a stack: only when there is enough to read, or when new
- * code is met for which it should make tables, and that not too often.
+ * Waking the reader costs more than walking a stack: only when there is enough to read; when new
+ * code is met for which it should make tables; when there are VM frames, whose names must be read
+ * while they are what they were. The latter two not too often.
  */
 static __always_inline __u64 wake_flags(struct xp_walk *w)
 {
 	__u8 end = w->sample.end;
 
-	if ((end == XP_END_NO_MAPPING || end == XP_END_NO_PROCESS) &&
-	    w->sample.time - w->woken > XP_WAKE_PAUSE_NS) {
+	__u64 since = w->sample.time - w->woken;
+
+	if (((end == XP_END_NO_MAPPING || end == XP_END_NO_PROCESS) && since > XP_WAKE_NEW_NS) ||
+	    (w->sample.nparts && since > XP_WAKE_VM_NS)) {
 		w->woken = w->sample.time;
 		return BPF_RB_FORCE_WAKEUP;
 	}

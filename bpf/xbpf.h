@@ -65,6 +65,15 @@ struct xp_block {
 	__u32 rows[XP_BLOCK_ROWS];
 };
 
+/* Appends a word to the payload; what does not fit overwrites, so the caller counts. */
+static __always_inline void xp_push(struct xp_walk *w, __u64 word)
+{
+	__u32 at = w->words;
+
+	w->payload[at & (XP_SAMPLE_WORDS - 1)] = word;
+	w->words = at + 1;
+}
+
 #ifdef __bpf__
 
 #define XP_MAP(name, map_type, key_type, value_type, entries, map_fl) \
@@ -145,15 +154,6 @@ static __always_inline void xp_next(void *ctx, struct xp_walk *w)
 	xp_count(XP_COUNT_LOST);
 }
 
-/* Appends a word to the payload; what does not fit overwrites, so the caller counts. */
-static __always_inline void xp_push(struct xp_walk *w, __u64 word)
-{
-	__u32 at = w->words;
-
-	w->payload[at & (XP_SAMPLE_WORDS - 1)] = word;
-	w->words = at + 1;
-}
-
 static __always_inline const struct xp_block *xp_block(__u32 i)
 {
 	return bpf_map_lookup_elem(&blocks, &i);
@@ -174,6 +174,11 @@ static __always_inline const struct xp_range *xp_range(__u32 i)
 	return bpf_map_lookup_elem(&ranges, &i);
 }
 
+static __always_inline __u64 xp_now(void)
+{
+	return bpf_ktime_get_ns();
+}
+
 /* Reads the target's memory; 0 or a negative errno. */
 static __always_inline int xp_read_user(void *to, __u32 n, __u64 addr)
 {
@@ -187,6 +192,8 @@ const struct xp_page *xp_page(__u32 i);
 const struct xp_rule *xp_rule(__u32 i);
 const struct xp_range *xp_range(__u32 i);
 int xp_read_user(void *to, __u32 n, __u64 addr);
+__u64 xp_now(void);
+extern unsigned long long vm_time_ns;
 
 #endif
 
