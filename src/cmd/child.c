@@ -79,22 +79,24 @@ int xp_child_find(const char *program, char **path, struct xp_err *err)
 }
 
 static void __attribute__((noreturn)) run_child(int go, int failed, char *const argv[],
-						 const sigset_t *mask)
+						 const struct xp_child_signals *signals)
 {
 	char byte;
 	int errnum;
 
 	if (xp_read_full(go, &byte, 1) != 1)
 		_exit(XP_EXIT_FAILURE);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	signal(SIGPIPE, SIG_DFL);	/* we ignore it; exec would hand that on */
+	signal(SIGPIPE, signals->pipe);		/* what we ignore, exec would hand on */
+	signal(SIGXFSZ, signals->xfsz);
+	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 	execvp(argv[0], argv);
 	errnum = errno;
 	xp_write_all(failed, &errnum, sizeof(errnum));
 	_exit(errnum == ENOENT ? XP_EXIT_NO_COMMAND : XP_EXIT_CANNOT_EXEC);
 }
 
-int xp_child_start(struct xp_child *c, char *const argv[], const sigset_t *mask, struct xp_err *err)
+int xp_child_start(struct xp_child *c, char *const argv[], const struct xp_child_signals *signals,
+		   struct xp_err *err)
 {
 	int go[2] = { -1, -1 }, failed[2] = { -1, -1 };
 
@@ -106,7 +108,7 @@ int xp_child_start(struct xp_child *c, char *const argv[], const sigset_t *mask,
 	if (!c->pid) {
 		close(go[1]);
 		close(failed[0]);
-		run_child(go[0], failed[1], argv, mask);
+		run_child(go[0], failed[1], argv, signals);
 	}
 	close(go[0]);
 	close(failed[1]);
@@ -135,14 +137,14 @@ int xp_child_release(struct xp_child *c, char *const argv[], struct xp_err *err)
 	/* The other end is closed by a successful exec. */
 	if (xp_read_full(c->failed, &errnum, sizeof(errnum)) != sizeof(errnum))
 		return 0;
-	xp_child_reap(c, true);
+	c->ended = waitpid(c->pid, &c->status, 0) == c->pid;
 	return exec_error(errnum, argv[0], err);
 }
 
-bool xp_child_reap(struct xp_child *c, bool block)
+bool xp_child_reap(struct xp_child *c)
 {
 	if (c->pid && !c->ended)
-		c->ended = waitpid(c->pid, &c->status, block ? 0 : WNOHANG) == c->pid;
+		c->ended = waitpid(c->pid, &c->status, WNOHANG) == c->pid;
 	return c->ended;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Signals are blocked except while we wait, so that none is lost between a look at the flags and
- * the wait, and none interrupts a write.
+ * the wait, and none interrupts a write. Whatever may take long, output to a pipe too, is such a
+ * wait.
  */
 #include "cmd/live.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +24,17 @@
 #include "target/proc.h"
 
 #define STEP_MS 100
+#define GRACE_NS 2000000000ull		/* for a reader that takes nothing when the recording ends */
 
-static volatile sig_atomic_t got_signal;
+static volatile sig_atomic_t got_signal;	/* the last one */
+static volatile sig_atomic_t signals_seen;
 
 static void on_signal(int sig)
 {
-	if (sig != SIGCHLD)
-		got_signal = sig;
+	if (sig == SIGCHLD)
+		return;
+	got_signal = sig;
+	signals_seen++;
 }
 
 int xp_live_signal(void)
@@ -44,7 +50,7 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-static void handle_signals(sigset_t *wait_mask)
+static void handle_signals(struct xp_child_signals *was)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
 	struct sigaction action = { .sa_handler = on_signal };
@@ -62,8 +68,10 @@ static void handle_signals(sigset_t *wait_mask)
 		sigaddset(&block, signals[i]);
 		sigaction(signals[i], &action, NULL);
 	}
-	sigprocmask(SIG_BLOCK, &block, wait_mask);
-	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &block, &was->mask);
+	/* Output that cannot be written is an error like others, not the end of us. */
+	was->pipe = signal(SIGPIPE, SIG_IGN);
+	was->xfsz = signal(SIGXFSZ, SIG_IGN);
 }
 
 static void log_verbose(const char *line)
@@ -77,7 +85,8 @@ static bool give_up(void)
 {
 	sigset_t pending;
 
-	return got_signal && !sigpending(&pending) && sigismember(&pending, SIGINT);
+	return signals_seen > 1 ||
+	       (signals_seen && !sigpending(&pending) && sigismember(&pending, SIGINT));
 }
 
 /*
@@ -157,20 +166,25 @@ int xp_live_open(struct xp_live *live, const struct xp_live_options *options, st
 	r = xp_session_new(&live->session, &session, &live->profile, err);
 	if (r)
 		return r;
-	handle_signals(&live->wait_mask);
+	handle_signals(&live->signals);
 	if (options->command)
-		r = xp_child_start(&live->child, options->command, &live->wait_mask, err);
+		r = xp_child_start(&live->child, options->command, &live->signals, err);
 	return r ? r : attach_targets(live, err);
 }
 
 void xp_live_close(struct xp_live *live)
 {
 	xp_child_close(&live->child);
-	xp_session_free(live->session);
+	xp_live_end(live);
 	xp_profile_release(&live->profile);
 	free(live->program);
-	live->session = NULL;
 	live->program = NULL;
+}
+
+void xp_live_end(struct xp_live *live)
+{
+	xp_session_free(live->session);
+	live->session = NULL;
 }
 
 int xp_live_start(struct xp_live *live, struct xp_err *err)
@@ -183,15 +197,15 @@ int xp_live_start(struct xp_live *live, struct xp_err *err)
 	return r;
 }
 
-static enum xp_live_end whether_ended(struct xp_live *live)
+static enum xp_live_end whether_ended(struct xp_live *live, uint64_t now)
 {
 	uint64_t duration = live->options->duration;
 
 	if (got_signal)
 		return XP_LIVE_SIGNAL;
-	if (live->child.pid && xp_child_reap(&live->child, false))
+	if (xp_child_reap(&live->child))
 		return XP_LIVE_COMMAND_ENDED;
-	if (duration && live->ended - live->started >= duration)
+	if (duration && live->started && now - live->started >= duration)
 		return XP_LIVE_DURATION;
 	if (!xp_session_alive(live->session))
 		return XP_LIVE_TARGETS_GONE;
@@ -211,10 +225,10 @@ static int step_ms(const struct xp_live *live)
 
 int xp_live_step(struct xp_live *live, enum xp_live_end *end, struct xp_err *err)
 {
-	int r = xp_session_wait(live->session, step_ms(live), &live->wait_mask, err);
+	int r = xp_session_wait(live->session, step_ms(live), &live->signals.mask, err);
 
 	live->ended = now_ns();
-	*end = whether_ended(live);
+	*end = whether_ended(live, live->ended);
 	return r;
 }
 
@@ -226,14 +240,37 @@ int xp_live_stop(struct xp_live *live, struct xp_err *err)
 
 bool xp_live_wait_child(struct xp_live *live)
 {
-	sigset_t old;
+	sig_atomic_t before = signals_seen;
 
-	got_signal = 0;
-	sigprocmask(SIG_SETMASK, &live->wait_mask, &old);
-	while (!xp_child_reap(&live->child, true) && !got_signal)
-		;
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	while (!xp_child_reap(&live->child) && signals_seen == before)
+		sigsuspend(&live->signals.mask);
 	return live->child.ended;
+}
+
+int xp_live_wait_output(void *ctx, int fd)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000l };
+	struct pollfd output = { .fd = fd, .events = POLLOUT };
+	struct xp_live *live = ctx;
+	uint64_t ending = 0, now;
+	int n;
+
+	for (;;) {
+		n = ppoll(&output, 1, &step, &live->signals.mask);
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (signals_seen > 1 || (fd < 0 && signals_seen))
+			return -EINTR;
+		if (fd < 0)
+			return 0;
+		now = now_ns();
+		if (!ending && whether_ended(live, now) != XP_LIVE_GOES_ON)
+			ending = now;
+		if (ending && now - ending >= GRACE_NS)
+			return -ETIMEDOUT;
+	}
 }
 
 static uint64_t complete_ends(const struct xp_session_stats *stats)
@@ -253,8 +290,11 @@ static int describe_ends(struct xp_profile *p, const struct xp_session_stats *st
 	for (int i = XP_END_LAST_COMPLETE + 1; !r && i < XP_END_REASONS; i++) {
 		if (!stats->ends[i])
 			continue;
-		snprintf(key, sizeof(key), "end.%s", xp_end_text(i));
+		snprintf(key, sizeof(key), "end.%s", xp_end_name(i));
 		r = xp_profile_set_counter(p, key, stats->ends[i]);
+		snprintf(key, sizeof(key), "end-text.%s", xp_end_name(i));
+		if (!r)
+			r = xp_profile_set_meta(p, key, xp_end_text(i));
 	}
 	return r;
 }

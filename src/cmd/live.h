@@ -40,7 +40,7 @@ struct xp_live {
 	struct xp_session *session;
 	struct xp_child child;
 	char *program;			/* the command's path */
-	sigset_t wait_mask;		/* in force while waiting: what we handle is let through */
+	struct xp_child_signals signals;	/* before; the mask is in force while waiting */
 	uint64_t started, ended;	/* CLOCK_MONOTONIC ns */
 	uint64_t launched;		/* when the process began, for the time to the first sample */
 };
@@ -54,10 +54,17 @@ int xp_live_start(struct xp_live *live, struct xp_err *err);
 int xp_live_step(struct xp_live *live, enum xp_live_end *end, struct xp_err *err);
 /* Stops the timers and takes the last samples. */
 int xp_live_stop(struct xp_live *live, struct xp_err *err);
-/* The signal that ended the loop, 0: none. */
+/* The signal that came last, 0: none. */
 int xp_live_signal(void);
-/* Waits for the command; a further SIGINT or SIGTERM ends that. True when it has ended. */
+/* Waits for the command; a signal that comes from now on ends that. True when it has ended. */
 bool xp_live_wait_child(struct xp_live *live);
+/*
+ * For struct xp_writer_wait, with the struct xp_live as ctx. When the recording is to end, output has
+ * two seconds to take more (-ETIMEDOUT then); a second signal ends the wait at once (-EINTR).
+ */
+int xp_live_wait_output(void *ctx, int fd);
+/* Ends the collection for good: nothing is sampled any more, and its counts are gone. */
+void xp_live_end(struct xp_live *live);
 /* Puts counts and times into the profile's meta and counters. */
 int xp_live_describe(struct xp_live *live);
 /* "1,234 samples of 2 processes in 10.0 s: 0 lost, 99.8 % complete, 2 truncated (...)". */

@@ -97,10 +97,13 @@ static void say_details(const struct xp_live *live)
 			    (double)s.raw_bytes / s.samples);
 }
 
-static void warn_about(const struct xp_live *live, const struct xp_session_stats *s)
+static void warn_about(const struct xp_session_stats *s)
 {
+	uint64_t missing = s->lost + s->malformed + s->given_up + s->untracked + s->events_lost;
+
 	if (!s->samples)
-		xp_cmd_warn("no samples: the target used no CPU while it was recorded");
+		xp_cmd_warn("no samples%s",
+			    missing ? "" : ": the target used no CPU while it was recorded");
 	if (s->lost + s->malformed)
 		xp_cmd_warn("%llu samples were lost: raise --ring-size or lower the rate",
 			    (unsigned long long)(s->lost + s->malformed));
@@ -117,8 +120,6 @@ static void warn_about(const struct xp_live *live, const struct xp_session_stats
 		xp_cmd_warn("unwind tables are full: some stacks are cut or follow frame pointers");
 	if (s->kernel_hidden)
 		xp_cmd_warn("kernel functions have no names: kernel.kptr_restrict hides them");
-	if (live->child.pid && !live->child.ended)
-		xp_cmd_note("the command goes on");
 }
 
 /* Appends what is new; flushes when it is due, at intervals that grow to a second. */
@@ -148,7 +149,7 @@ static int record_loop(struct xp_live *live, struct xp_writer *w, struct xp_err 
 	}
 	/* The command was a target: it is at its very end, its status a moment away. */
 	if (end == XP_LIVE_TARGETS_GONE && !live_options.pids.n)
-		xp_child_reap(&live->child, true);
+		xp_live_wait_child(live);
 	if (!r)
 		r = xp_live_stop(live, err);
 	if (!r)
@@ -174,41 +175,59 @@ static void say_end(const struct xp_live *live, const struct xp_writer_stats *fi
 			    file->samples ? (double)file->sample_bytes / file->samples : 0,
 			    file->samples ? (double)file->bytes / file->samples : 0);
 	}
-	warn_about(live, &stats);
+	warn_about(&stats);
 }
 
-/* The exit status: the command's wins, then our own trouble, then the signal that ended us. */
+/*
+ * The exit status: of SIGTERM and SIGHUP our own trouble, then the signal; else the command's, then
+ * our own trouble. A command that goes on is waited for, and nothing is sampled meanwhile.
+ */
 static int exit_status(struct xp_live *live, int own)
 {
 	int sig = xp_live_signal();
 
 	if (sig == SIGTERM || sig == SIGHUP)
 		return own ? own : 128 + sig;
-	if (live->child.pid) {
-		if (!live->child.ended && !xp_live_wait_child(live))
+	if (!live->child.pid)
+		return own;
+	if (!xp_child_reap(&live->child)) {
+		xp_cmd_note("the command goes on");
+		xp_live_end(live);
+		if (!xp_live_wait_child(live))
 			return own ? own : 128 + xp_live_signal();
-		return xp_child_status(&live->child) ? xp_child_status(&live->child) : own;
 	}
-	return own;
+	return xp_child_status(&live->child) ? xp_child_status(&live->child) : own;
+}
+
+static int wait_output(void *live, int fd)
+{
+	static bool said;
+
+	if (fd < 0 && !said)
+		xp_cmd_note("waiting for somebody to read %s", output);
+	said |= fd < 0;
+	return xp_live_wait_output(live, fd);
 }
 
 static int record(struct xp_live *live)
 {
 	struct xp_err err = XP_ERR_INIT;
+	const struct xp_writer_wait wait = { wait_output, live };
 	struct xp_writer *w = NULL;
 	struct xp_writer_stats file = { 0 };
 	int r, status = 0;
 
 	r = xp_live_open(live, &live_options, &err);
 	if (!r)
-		r = xp_writer_open(&w, output, &live->profile, &err);
+		r = xp_writer_open(&w, output, &wait, &live->profile, &err);
 	if (!r) {
 		say_start(live);
 		r = xp_live_start(live, &err);
 	}
 	if (r) {
 		xp_writer_abort(w);
-		return xp_cmd_fail(&err);
+		status = xp_cmd_fail(&err);
+		return xp_live_signal() ? 128 + xp_live_signal() : status;
 	}
 	r = record_loop(live, w, &err);
 	if (!r) {

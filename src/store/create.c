@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "store/create.h"
 
 /* A decimal id from the environment; false when it is none. */
@@ -65,15 +66,37 @@ static int refuse_terminal(int fd, const char *path, struct xp_err *err)
 	return -EINVAL;
 }
 
-/* A pipe or a character device, maybe by a link of the system's such as /dev/stdout. */
-static int open_special(const char *path, bool follow, struct xp_err *err)
+/* The descriptor or a negative errno. */
+static int open_waiting(const char *path, int flags, const struct xp_writer_wait *wait)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
 	struct stat st;
-	int ret;
+	int fd, ret;
 
-	if (fd < 0 || fstat(fd, &st)) {
-		ret = xp_err_sys(err, errno, "cannot open %s for writing", path);
+	for (;;) {
+		fd = open(path, flags | (wait->fn ? O_NONBLOCK : 0));
+		if (fd >= 0)
+			return fd;
+		/* A pipe without a reader says so, but a socket too, and that never has one. */
+		if (errno != ENXIO || !wait->fn || stat(path, &st) || !S_ISFIFO(st.st_mode))
+			return -errno;
+		ret = wait->fn(wait->ctx, -1);
+		if (ret)
+			return ret;
+	}
+}
+
+/* A pipe or a character device, maybe by a link of the system's such as /dev/stdout. */
+static int open_special(const char *path, bool follow, const struct xp_writer_wait *wait,
+			struct xp_err *err)
+{
+	int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW);
+	int fd = open_waiting(path, flags, wait), ret;
+	struct stat st;
+
+	if (fd == -EINTR) {
+		ret = xp_err_set(err, EINTR, "nobody came to read %s", path);
+	} else if (fd < 0 || fstat(fd, &st)) {
+		ret = xp_err_sys(err, fd < 0 ? -fd : errno, "cannot open %s for writing", path);
 	} else if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode) && !S_ISSOCK(st.st_mode)) {
 		ret = xp_err_set(err, EINVAL, "will not write to %s: not a regular file, pipe or "
 				 "character device", path);
@@ -103,9 +126,10 @@ static int create_new(const char *path, struct xp_err *err)
 	return fd;
 }
 
-int xp_store_create(const char *path, struct xp_err *err)
+int xp_store_create(const char *path, const struct xp_writer_wait *wait, struct xp_err *err)
 {
 	bool system = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+	char safe[256];
 	struct stat st;
 	int ret;
 
@@ -113,7 +137,8 @@ int xp_store_create(const char *path, struct xp_err *err)
 		return create_new(path, err);
 	if (S_ISDIR(st.st_mode)) {
 		ret = xp_err_sys(err, EISDIR, "cannot write to %s", path);
-		xp_err_hint(err, "name a file in it: -o %s/xprof.data", path);
+		xp_text_safe_copy(safe, sizeof(safe), path, strlen(path));
+		xp_err_hint(err, "name a file in it: -o %s/xprof.data", safe);
 		return ret;
 	}
 	if (S_ISLNK(st.st_mode) && !system) {
@@ -122,7 +147,7 @@ int xp_store_create(const char *path, struct xp_err *err)
 		return ret;
 	}
 	if (!S_ISREG(st.st_mode))
-		return open_special(path, S_ISLNK(st.st_mode), err);
+		return open_special(path, S_ISLNK(st.st_mode), wait, err);
 	ret = move_away(path, err);
 	return ret ? ret : create_new(path, err);
 }

@@ -40,6 +40,15 @@ enum xp_store_codec { XP_STORE_PLAIN, XP_STORE_ZSTD };
 #define XP_STORE_DEPTH_MAX 262144u		/* frames of one stack */
 #define XP_STORE_FACTS_MAX 2048u		/* meta and counter records in a chunk; keys in all */
 
+/*
+ * What the chunks in the first so many bytes of a file may hold in all, decompressed: a small file
+ * must not fill the memory of its reader. Real recordings compress to a tenth at best.
+ */
+static inline uint64_t xp_store_raw_max(uint64_t bytes)
+{
+	return (16u << 20) + 256 * bytes;
+}
+
 /* Records of data chunks: a tag byte, then LEB128 fields. */
 enum xp_store_record {
 	XP_STORE_STRING = 1,			/* length, bytes */

@@ -31,6 +31,7 @@ struct source {
 	size_t header_len;	/* bytes of it that were there */
 	uint8_t *stored, *raw;	/* XP_STORE_CHUNK_MAX each */
 	uint32_t chunks;
+	uint64_t raw_bytes;	/* of all chunks, decompressed */
 	struct xp_records records;
 };
 
@@ -114,6 +115,9 @@ static int next_chunk(struct source *s, struct chunk *c)
 		return problem(s, "a chunk's checksum is wrong");
 	if (c->number != s->chunks)
 		return problem(s, "a chunk is missing or out of order");
+	s->raw_bytes += c->raw;
+	if (s->raw_bytes > xp_store_raw_max(s->result->size))
+		return problem(s, "it expands to more than a file of its size may hold");
 	s->chunks++;
 	return unpack(s, c);
 }
@@ -141,7 +145,7 @@ static int not_ours(const struct source *s, const char *name, struct xp_err *err
 	xp_err_set(err, EINVAL, "%s is not a sample file of xprof%s%s", name,
 		   seems ? ": it is " : "", seems ? seems : "");
 	if (seems && !strcmp(seems, "a file of perf"))
-		xp_err_hint(err, "read it with: perf report -i %s", name);
+		xp_err_hint(err, "read it with perf report");
 	return -EINVAL;
 }
 

@@ -4,8 +4,10 @@
  * that wherever the buffer is cut into chunks a record refers only to what stands before it.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -25,6 +27,8 @@ struct writer_totals {		/* records written, by table: watermarks and the end chu
 
 struct xp_writer {
 	int fd;
+	bool regular;		/* a file on a disk: never waited for */
+	struct xp_writer_wait wait;
 	char *path;		/* for messages */
 	struct xp_profile *p;
 	struct xp_buf pending;	/* records of the next data chunk */
@@ -65,11 +69,42 @@ static void build_header(struct xp_writer *w, enum xp_store_kind kind, enum xp_s
 static int fail(struct xp_writer *w, int ret, struct xp_err *err)
 {
 	w->failed = ret;
+	if (ret == -EINTR || ret == -ETIMEDOUT) {
+		xp_err_set(err, -ret, "gave up writing to %s: its reader takes no more", w->path);
+		xp_err_hint(err, "the recording ends early there; what was written before is readable");
+		return ret;
+	}
 	xp_err_sys(err, -ret, "cannot write to %s", w->path);
-	if (ret == -ENOSPC || ret == -EDQUOT)
-		xp_err_hint(err, "what was written before is readable; free space or choose another "
-			    "place with -o FILE");
+	if (ret == -ENOSPC || ret == -EDQUOT || ret == -EFBIG)
+		xp_err_hint(err, "what was written before is readable; %s or choose another place "
+			    "with -o FILE", ret == -EFBIG ? "raise the limit (ulimit -f)" : "free space");
 	return ret;
+}
+
+/*
+ * A pipe takes PIPE_BUF bytes at once when it takes any (pipe(7)), so a write of no more than that
+ * does not block after a wait, whether the descriptor is blocking or not.
+ */
+static int put_bytes(struct xp_writer *w, const uint8_t *p, size_t n)
+{
+	if (w->regular || !w->wait.fn)
+		return xp_write_all(w->fd, p, n);
+	while (n) {
+		int ret = w->wait.fn(w->wait.ctx, w->fd);
+		ssize_t done = ret ? 0 : write(w->fd, p, n < PIPE_BUF ? n : PIPE_BUF);
+
+		if (ret)
+			return ret;
+		if (done < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (!done)
+			return -EIO;
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		}
+	}
+	return 0;
 }
 
 static int write_chunk(struct xp_writer *w, enum xp_store_kind kind, const struct xp_buf *raw,
@@ -88,7 +123,9 @@ static int write_chunk(struct xp_writer *w, enum xp_store_kind kind, const struc
 		size_t n = ZSTD_compressCCtx(w->zstd, payload, raw->len - 1, raw->data, raw->len,
 					     ZSTD_LEVEL);
 
-		if (!ZSTD_isError(n)) {		/* an error: it does not get smaller */
+		/* An error: it does not get smaller. And a reader may refuse what gets too small. */
+		if (!ZSTD_isError(n) && w->stats.raw_bytes + raw->len <=
+		    xp_store_raw_max(w->stats.bytes + XP_STORE_HEADER_SIZE + n)) {
 			codec = XP_STORE_ZSTD;
 			stored = n;
 		}
@@ -96,7 +133,7 @@ static int write_chunk(struct xp_writer *w, enum xp_store_kind kind, const struc
 	if (codec == XP_STORE_PLAIN && raw->len)
 		memcpy(payload, raw->data, raw->len);
 	build_header(w, kind, codec, raw->len, stored);
-	ret = xp_write_all(w->fd, w->packed, XP_STORE_HEADER_SIZE + stored);
+	ret = put_bytes(w, w->packed, XP_STORE_HEADER_SIZE + stored);
 	if (ret)
 		return fail(w, ret, err);
 	w->chunks++;
@@ -292,10 +329,12 @@ static void free_writer(struct xp_writer *w)
 	free(w);
 }
 
-int xp_writer_open(struct xp_writer **w, const char *path, struct xp_profile *p, struct xp_err *err)
+int xp_writer_open(struct xp_writer **w, const char *path, const struct xp_writer_wait *wait,
+		   struct xp_profile *p, struct xp_err *err)
 {
 	struct xp_writer *new = calloc(1, sizeof(*new));
 	bool to_stdout = !strcmp(path, "-");
+	struct stat st;
 	int ret;
 
 	*w = NULL;
@@ -303,6 +342,8 @@ int xp_writer_open(struct xp_writer **w, const char *path, struct xp_profile *p,
 		return xp_err_sys(err, ENOMEM, "cannot write %s", path);
 	new->fd = -1;
 	new->p = p;
+	if (wait)
+		new->wait = *wait;
 	new->done.strings = 1;		/* id 0, the empty string, is there without a record */
 	new->path = strdup(to_stdout ? "standard output" : path);
 	new->packed = malloc(XP_STORE_HEADER_SIZE + XP_STORE_CHUNK_MAX);
@@ -310,9 +351,11 @@ int xp_writer_open(struct xp_writer **w, const char *path, struct xp_profile *p,
 	if (!new->path || !new->packed || !new->zstd)
 		ret = xp_err_sys(err, ENOMEM, "cannot write %s", path);
 	else
-		ret = to_stdout ? xp_store_create_stdout(err) : xp_store_create(path, err);
+		ret = to_stdout ? xp_store_create_stdout(err) :
+				  xp_store_create(path, &new->wait, err);
 	if (ret >= 0) {
 		new->fd = ret;
+		new->regular = !fstat(ret, &st) && S_ISREG(st.st_mode);
 		ret = write_first(new, err);
 	}
 	if (ret) {

@@ -17,11 +17,23 @@
 struct xp_writer;
 
 /*
+ * How to wait for the reader of a pipe: until fd can be written to, or, when fd is -1, a moment
+ * before the next attempt to open a named pipe that nobody reads yet. 0, or a negative errno to
+ * give up.
+ */
+struct xp_writer_wait {
+	int (*fn)(void *ctx, int fd);
+	void *ctx;
+};
+
+/*
  * Opens path for writing: "-" is stdout. An existing regular file is renamed to PATH.old first; the
  * new one has mode 0600 and, when SUDO_UID and SUDO_GID are set and we are root, their owner. Writes
- * the file header. The profile outlives the writer.
+ * the file header. The profile outlives the writer, as does what wait's ctx points to; with wait NULL
+ * pipes are waited for without end.
  */
-int xp_writer_open(struct xp_writer **w, const char *path, struct xp_profile *p, struct xp_err *err);
+int xp_writer_open(struct xp_writer **w, const char *path, const struct xp_writer_wait *wait,
+		   struct xp_profile *p, struct xp_err *err);
 /* Encodes everything of the profile that is new, samples included, into the pending chunk; writes it
  * when it is large enough. Samples already encoded are removed from p->samples. */
 int xp_writer_append(struct xp_writer *w, struct xp_err *err);

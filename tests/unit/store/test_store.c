@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <cmocka.h>
 
@@ -69,7 +71,7 @@ static void write_file(bool end)
 	uint32_t thread, stack;
 
 	assert_int_equal(xp_profile_init(&p), 0);
-	assert_int_equal(xp_writer_open(&w, path, &p, &err), 0);
+	assert_int_equal(xp_writer_open(&w, path, NULL, &p, &err), 0);
 	fill_tables(&p, &thread, &stack);
 	for (uint32_t i = 0; i < 10; i++) {
 		struct xp_sample s = { .time = 5000000000000 + (i ^ 1) * 1000000, .thread = thread,
@@ -510,7 +512,7 @@ static void a_known_sample_takes_eight_bytes(void **state)
 		assert_int_equal(xp_profile_add_stack(&p, id, f, &id), 0);
 	for (uint32_t i = 0; i < 1000; i++)
 		make_thread(&p, 4000000 + i, 4000000 + i, "worker");
-	assert_int_equal(xp_writer_open(&w, path, &p, &err), 0);
+	assert_int_equal(xp_writer_open(&w, path, NULL, &p, &err), 0);
 	make_samples(&p, 0, 0, 1);
 	assert_int_equal(xp_writer_flush(w, &err), 0);
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -544,7 +546,7 @@ static void large_tables_are_split(void **state)
 			text[at] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
 		assert_int_equal(xp_strings_add(&p.strings, text, sizeof(text), &id), 0);
 	}
-	assert_int_equal(xp_writer_open(&w, path, &p, &err), 0);
+	assert_int_equal(xp_writer_open(&w, path, NULL, &p, &err), 0);
 	assert_int_equal(xp_writer_close(w, &err), 0);
 	assert_int_equal(xp_reader_load(path, &q, &r, &err), 0);
 	assert_true(r.complete);
@@ -563,7 +565,7 @@ static int try_open(const char *where, struct xp_err *err)
 
 	assert_int_equal(xp_profile_init(&p), 0);
 	*err = (struct xp_err)XP_ERR_INIT;
-	ret = xp_writer_open(&w, where, &p, err);
+	ret = xp_writer_open(&w, where, NULL, &p, err);
 	if (!ret)
 		ret = xp_writer_close(w, err);
 	xp_profile_release(&p);
@@ -695,7 +697,7 @@ static void space_that_runs_out(void **state)
 	pair[0] = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(pair[0] >= 0);
 	assert_int_equal(xp_profile_init(&p), 0);
-	assert_int_equal(xp_writer_open(&w, fifo, &p, &err), 0);
+	assert_int_equal(xp_writer_open(&w, fifo, NULL, &p, &err), 0);
 	fill_tables(&p, &thread, &stack);
 	assert_int_equal(xp_writer_flush(w, &err), 0);
 	xp_buf_put(&got, drain, (size_t)read(pair[0], drain, sizeof(drain)));
@@ -711,6 +713,178 @@ static void space_that_runs_out(void **state)
 	assert_int_equal(samples, 0);
 	xp_buf_release(&got);
 	xp_profile_release(&p);
+}
+
+/* A reader that takes so many pieces when we wait for it, then nothing more. */
+struct slow_reader {
+	const char *fifo;
+	int fd, opens, takes;		/* opens: waits before it is there */
+	struct xp_buf got;
+};
+
+static int wait_for(void *ctx, int fd)
+{
+	struct slow_reader *r = ctx;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	char piece[65536];
+	ssize_t n;
+
+	if (fd < 0 && r->opens-- > 0)
+		return 0;
+	if (r->fd < 0 && r->opens > -2)
+		r->fd = open(r->fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return r->fd < 0 ? -EINTR : 0;
+	if (poll(&p, 1, 0) == 1)
+		return 0;
+	if (!r->takes--)
+		return -ETIMEDOUT;
+	n = read(r->fd, piece, sizeof(piece));
+	assert_true(n > 0);
+	xp_buf_put(&r->got, piece, (size_t)n);
+	return 0;
+}
+
+/* Strings that do not compress: more than a pipe holds. */
+static void add_noise(struct xp_profile *p)
+{
+	uint32_t seed = 1, id;
+	char text[60000];
+
+	for (int i = 0; i < 10; i++) {
+		for (size_t at = 0; at < sizeof(text); at++)
+			text[at] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
+		assert_int_equal(xp_strings_add(&p->strings, text, sizeof(text), &id), 0);
+	}
+}
+
+static int write_slowly(struct slow_reader *r, struct xp_err *err)
+{
+	const struct xp_writer_wait wait = { wait_for, r };
+	struct xp_profile p;
+	struct xp_writer *w;
+	char drain[65536];
+	ssize_t n;
+	int ret;
+
+	assert_int_equal(xp_profile_init(&p), 0);
+	ret = xp_writer_open(&w, r->fifo, &wait, &p, err);
+	if (!ret) {
+		add_noise(&p);
+		ret = xp_writer_close(w, err);
+	}
+	while (r->fd >= 0 && (n = read(r->fd, drain, sizeof(drain))) > 0)
+		xp_buf_put(&r->got, drain, (size_t)n);
+	if (r->fd >= 0)
+		close(r->fd);
+	xp_profile_release(&p);
+	return ret;
+}
+
+static void pipes_are_waited_for(void **state)
+{
+	struct xp_err err = XP_ERR_INIT;
+	size_t samples;
+	char fifo[80];
+
+	(void)state;
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	struct slow_reader all = { .fifo = fifo, .fd = -1, .opens = 3, .takes = 1000 };
+	assert_int_equal(write_slowly(&all, &err), 0);
+	assert_int_equal(all.opens, -1);
+	assert_true(all.got.len > 600000);
+	assert_true(read_bytes(all.got.data, all.got.len, &samples));
+	xp_buf_release(&all.got);
+
+	struct slow_reader some = { .fifo = fifo, .fd = -1, .takes = 4 };
+	assert_int_equal(write_slowly(&some, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.what, "its reader takes no more"));
+	assert_non_null(strstr(err.what, fifo));
+	assert_false(read_bytes(some.got.data, some.got.len, &samples));
+	xp_buf_release(&some.got);
+
+	struct slow_reader none = { .fifo = "/dev/null/x", .fd = -1 };
+	assert_int_equal(write_slowly(&none, &err), -ENOTDIR);
+	none = (struct slow_reader){ .fifo = fifo, .fd = -1, .opens = -5 };
+	assert_int_equal(write_slowly(&none, &err), -EINTR);
+	assert_non_null(strstr(err.what, "nobody came to read"));
+}
+
+/* Equal chunks of a million zeros compress to nothing; what they hold may not. */
+static void a_small_file_stays_small_in_memory(void **state)
+{
+	const size_t n = 260000;
+	struct xp_buf file = XP_BUF_INIT, records = XP_BUF_INIT;
+	struct xp_profile p;
+	struct xp_read_result r;
+	struct xp_err err = XP_ERR_INIT;
+	uint8_t *packed = malloc(XP_STORE_CHUNK_MAX), payload[XP_STORE_IDENT_LEN + 4] =
+		XP_STORE_IDENT "\1";
+	size_t stored;
+	int fd = memfd_create("bomb", 0);
+
+	(void)state;
+	assert_true(fd >= 0 && packed);
+	put_chunk(&file, XP_STORE_HEADER, XP_STORE_PLAIN, 0, sizeof(payload), payload, sizeof(payload));
+	xp_buf_put(&records, "\3\0\0\0\0\0\0\0\4\0\0\5\1\1\0", 15);
+	put_chunk(&file, XP_STORE_DATA, XP_STORE_PLAIN, 1, (uint32_t)records.len, records.data,
+		  records.len);
+	xp_buf_clear(&records);
+	for (size_t i = 0; i < n; i++)
+		xp_buf_put(&records, "\x80\0\0\0", 4);
+	stored = ZSTD_compress(packed, XP_STORE_CHUNK_MAX, records.data, records.len, 3);
+	assert_false(ZSTD_isError(stored));
+	for (uint32_t i = 2; i < 200; i++)
+		put_chunk(&file, XP_STORE_DATA, XP_STORE_ZSTD, i, (uint32_t)records.len, packed, stored);
+	assert_true(file.len < 60000);
+	assert_int_equal(xp_write_all(fd, file.data, file.len), 0);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(xp_profile_init(&p), 0);
+	assert_int_equal(xp_reader_load_fd(fd, "bomb", &p, &r, &err), 0);
+	assert_false(r.complete);
+	assert_non_null(strstr(r.problem, "expands to more"));
+	assert_in_range(p.samples.n, n, xp_store_raw_max(file.len) / 4);
+	close(fd);
+	free(packed);
+	xp_profile_release(&p);
+	xp_buf_release(&records);
+	xp_buf_release(&file);
+}
+
+/* What the writer makes is never refused for that, however well it could be compressed. */
+static void the_writer_keeps_to_the_same_limit(void **state)
+{
+	struct xp_profile p, q;
+	struct xp_writer *w;
+	struct xp_read_result r;
+	struct xp_writer_stats st;
+	struct xp_err err = XP_ERR_INIT;
+	uint32_t thread, stack;
+
+	(void)state;
+	assert_int_equal(xp_profile_init(&p), 0);
+	assert_int_equal(xp_profile_init(&q), 0);
+	assert_int_equal(xp_writer_open(&w, path, NULL, &p, &err), 0);
+	fill_tables(&p, &thread, &stack);
+	for (int i = 0; i < 50; i++) {
+		for (int k = 0; k < 100000; k++) {
+			struct xp_sample s = { .thread = thread, .stack = stack, .weight = 1 };
+
+			assert_int_equal(xp_profile_add_sample(&p, &s), 0);
+		}
+		assert_int_equal(xp_writer_append(w, &err), 0);
+	}
+	assert_int_equal(xp_writer_flush(w, &err), 0);
+	xp_writer_stats(w, &st);
+	assert_true(st.raw_bytes > 20000000);
+	assert_in_range(st.bytes, 10000, 1000000);
+	assert_int_equal(xp_writer_close(w, &err), 0);
+	assert_int_equal(xp_reader_load(path, &q, &r, &err), 0);
+	assert_true(r.complete);
+	assert_int_equal(q.samples.n, 5000000);
+	xp_profile_release(&p);
+	xp_profile_release(&q);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -736,6 +910,9 @@ int main(void)
 		TEST(sudo_gives_the_file_back),
 		TEST(a_full_disk_is_reported),
 		TEST(space_that_runs_out),
+		TEST(pipes_are_waited_for),
+		TEST(a_small_file_stays_small_in_memory),
+		TEST(the_writer_keeps_to_the_same_limit),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
