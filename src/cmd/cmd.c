@@ -57,7 +57,7 @@ void xp_cmd_warn(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	print_lines(text);
+	print_line(text, strlen(text));
 }
 
 void xp_cmd_note(const char *fmt, ...)
@@ -70,7 +70,7 @@ void xp_cmd_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	print_lines(text);
+	print_line(text, strlen(text));
 }
 
 bool xp_cmd_begin(const struct xp_command *cmd, int argc, char **argv, int *operand, bool *dashes,

@@ -34,7 +34,7 @@ bool xp_cmd_begin(const struct xp_command *cmd, int argc, char **argv, int *oper
 		  int *status);
 /* Prints "xprof: what" and, when there, the hint's lines to stderr; returns the exit status. */
 int xp_cmd_fail(const struct xp_err *err);
-/* Messages on stderr with the prefix "xprof: "; note() is silent under --quiet. */
+/* One line on stderr with the prefix "xprof: ", whatever is in it; note() is silent under --quiet. */
 void xp_cmd_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void xp_cmd_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 extern bool xp_cmd_quiet;

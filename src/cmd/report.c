@@ -186,7 +186,7 @@ static void explain_empty(const struct xp_profile *p, const char *filter)
 {
 	uint64_t lost = xp_profile_counter(p, "lost");
 
-	if (p->samples.n)
+	if (p->samples.n && filter)
 		xp_cmd_note("no sample matches the filter (%s); the file has %zu samples", filter,
 			    p->samples.n);
 	else if (lost)

@@ -221,7 +221,7 @@ static void quiet_silences_notes_only(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(step_messages, -1), 0);
-	assert_string_equal(err, "xprof: one 1\nxprof: two\nxprof: lines ?\nxprof: loud\n");
+	assert_string_equal(err, "xprof: one 1\nxprof: two lines ?\nxprof: loud\n");
 }
 
 static int step_end(void)
