@@ -13,6 +13,7 @@
 #include "output/name.h"
 
 #define END_PREFIX "end."
+#define TEXT_PREFIX "end-text."
 
 /* A text of the file, safe to print, behind what is in b. */
 static void put_text(struct xp_buf *b, const char *text)
@@ -61,14 +62,24 @@ static void put_duration(struct xp_buf *b, const struct xp_profile *p)
 		xp_buf_printf(b, "# Duration: %s\n", xp_text_duration(text, ns));
 }
 
-/* The name of the reason when a counter says how many stacks it cut. */
+/* The reason when a counter says how many stacks it cut: in words, if the file has them. */
 static const char *cut_reason(const struct xp_profile *p, const struct xp_counter_entry *e)
 {
-	const char *key = xp_strings_get(&p->strings, e->key).p;
+	const char *key = xp_strings_get(&p->strings, e->key).p, *name;
 
 	if (strncmp(key, END_PREFIX, strlen(END_PREFIX)) || !strcmp(key, END_PREFIX "complete"))
 		return NULL;
-	return e->value ? key + strlen(END_PREFIX) : NULL;
+	if (!e->value)
+		return NULL;
+	name = key + strlen(END_PREFIX);
+	for (size_t i = 0; i < p->meta.n; i++) {
+		const char *text = xp_strings_get(&p->strings, p->meta.v[i].key).p;
+
+		if (!strncmp(text, TEXT_PREFIX, strlen(TEXT_PREFIX)) &&
+		    !strcmp(text + strlen(TEXT_PREFIX), name))
+			return xp_strings_get(&p->strings, p->meta.v[i].value).p;
+	}
+	return name;
 }
 
 static void put_truncated(struct xp_buf *b, const struct xp_profile *p)

@@ -31,11 +31,12 @@ static void set_facts(struct xp_profile *p)
 
 static void set_counters(struct xp_profile *p, uint64_t samples, uint64_t lost, uint64_t cut)
 {
-	int bad = xp_profile_set_counter(p, "samples", samples) |
+	int bad = xp_profile_set_meta(p, "end-text.read", "stack unreadable") |
+		  xp_profile_set_counter(p, "samples", samples) |
 		  xp_profile_set_counter(p, "lost", lost) |
 		  xp_profile_set_counter(p, "end.complete", samples - cut) |
-		  xp_profile_set_counter(p, "end.stack unreadable", cut) |
-		  xp_profile_set_counter(p, "end.too deep", 0);
+		  xp_profile_set_counter(p, "end.read", cut) |
+		  xp_profile_set_counter(p, "end.too-deep", 0);
 
 	if (bad)
 		die("out of memory");
@@ -123,7 +124,7 @@ static void write_file(const char *name, int rounds, void (*fill)(struct xp_prof
 	struct xp_err err = XP_ERR_INIT;
 
 	unlink(name);
-	if (xp_profile_init(&p) || xp_writer_open(&w, name, &p, &err))
+	if (xp_profile_init(&p) || xp_writer_open(&w, name, NULL, &p, &err))
 		die(err.what);
 	while (rounds-- > 0) {
 		fill(&p);
