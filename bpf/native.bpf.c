@@ -230,6 +230,7 @@ static __always_inline int find_cfa(struct xp_walk *w, const struct xp_rule *rul
 		at = (kind == XP_RULE_DEREF_FP ? w->fp : w->sp) + rule->cfa_off;
 		if (xp_read_user(cfa, 8, at))
 			return !stop(w, XP_END_READ);
+		*cfa += rule->deref_add;
 		return 1;
 	case XP_RULE_REG:
 		if (read_reg(w, rule->reg, &at))

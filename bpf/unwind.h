@@ -19,8 +19,8 @@ enum xp_rule_kind {
 	XP_RULE_PLT,		/* x86-64 PLT: CFA = rsp + 8, + 8 more when (rip & 15) >= cfa_off */
 	XP_RULE_SIGNAL,		/* signal trampoline: registers are in the ucontext at the stack pointer */
 	XP_RULE_END,		/* outermost frame: the return address is undefined */
-	XP_RULE_DEREF_FP,	/* CFA = *(frame pointer + cfa_off) */
-	XP_RULE_DEREF_SP,	/* CFA = *(stack pointer + cfa_off) */
+	XP_RULE_DEREF_FP,	/* CFA = *(frame pointer + cfa_off) + deref_add */
+	XP_RULE_DEREF_SP,	/* CFA = *(stack pointer + cfa_off) + deref_add */
 	XP_RULE_REG,		/* CFA = register reg + cfa_off; usable where that register is known */
 	XP_RULE_BAD,		/* an expression or a register rule that rows cannot hold */
 	XP_RULE_KINDS
@@ -41,7 +41,7 @@ struct xp_rule {
 	__s32 cfa_off;
 	__u8 save[XP_SAVED_N];		/* saved at CFA - 8 * n; 0: unchanged; or XP_SAVE_LOST */
 	__u8 ra;			/* return address at CFA - 8 * ra; 0: in reg */
-	__u8 pad[2];
+	__u16 deref_add;		/* XP_RULE_DEREF_*: bytes; else 0 */
 };
 
 _Static_assert(sizeof(struct xp_rule) == 16, "rules are hashed and shared as 16 bytes");

@@ -68,19 +68,32 @@ static int plt_limit(const struct xp_cfi_arch *arch, const struct xp_cfi_state *
 	return s->expr[at] - DW_OP_lit0;
 }
 
-/* DW_OP_breg<reg> <off>, DW_OP_deref; false for any other expression. */
-static bool deref_of(const struct xp_cfi_state *s, uint8_t reg, int64_t *off)
+/*
+ * DW_OP_breg<reg> <off>, DW_OP_deref, DW_OP_plus_uconst <add>: OpenSSL's assembler keeps the stack
+ * pointer that it found in its frame and says so like this (3.0, crypto/perlasm/x86_64-xlate.pl,
+ * cfa_expression). The addition may be missing; false for any other expression.
+ */
+static bool deref_of(const struct xp_cfi_state *s, uint8_t reg, int64_t *off, uint16_t *add)
 {
 	struct xp_cur c = xp_cur_of(s->expr, s->expr_len);
+	uint64_t n = 0;
 
 	if (xp_cur_u8(&c) != DW_OP_breg0 + reg)
 		return false;
 	*off = xp_cur_sleb(&c);
-	return xp_cur_u8(&c) == DW_OP_deref && !c.bad && !xp_cur_left(&c);
+	if (xp_cur_u8(&c) != DW_OP_deref)
+		return false;
+	if (xp_cur_left(&c)) {
+		if (xp_cur_u8(&c) != DW_OP_plus_uconst)
+			return false;
+		n = xp_cur_uleb(&c);
+	}
+	*add = (uint16_t)n;
+	return n <= UINT16_MAX && !c.bad && !xp_cur_left(&c);
 }
 
-static enum xp_rule_kind expression_cfa(const struct xp_cfi_arch *arch,
-					const struct xp_cfi_state *s, int64_t *off)
+static enum xp_rule_kind expression_cfa(const struct xp_cfi_arch *arch, const struct xp_cfi_state *s,
+					int64_t *off, uint16_t *add)
 {
 	int limit = plt_limit(arch, s);
 
@@ -88,9 +101,9 @@ static enum xp_rule_kind expression_cfa(const struct xp_cfi_arch *arch,
 		*off = limit;
 		return XP_RULE_PLT;
 	}
-	if (deref_of(s, arch->fp, off))
+	if (deref_of(s, arch->fp, off, add))
 		return XP_RULE_DEREF_FP;
-	if (deref_of(s, arch->sp, off))
+	if (deref_of(s, arch->sp, off, add))
 		return XP_RULE_DEREF_SP;
 	return XP_RULE_BAD;
 }
@@ -104,7 +117,7 @@ static bool set_cfa(struct xp_rule *rule, const struct xp_cfi_arch *arch,
 	if (s->base == XP_CFA_NONE)
 		return false;
 	if (s->base == XP_CFA_EXPRESSION) {
-		rule->kind = expression_cfa(arch, s, &off);
+		rule->kind = expression_cfa(arch, s, &off, &rule->deref_add);
 	} else if (s->reg == arch->sp) {
 		rule->kind = XP_RULE_SP;
 	} else if (s->reg == arch->fp) {

@@ -15,7 +15,7 @@
  *	range START END BIAS NPAGES NAME	as struct xp_range
  *	page RANGE NUMBER		the rows that follow are on this page of that range
  *	row ROW				as XP_ROW
- *	rule KIND FP_OFF REG CFA_OFF SAVE... RA	in the order of their numbers
+ *	rule KIND FP_OFF REG CFA_OFF SAVE... RA DEREF_ADD	in the order of their numbers
  *	mem ADDRESS WORD...
  *	pc PC NAME			leaf first
  *	end REASON
@@ -269,7 +269,7 @@ static void write_rule(FILE *out, const struct xp_rule *r)
 		(unsigned)r->cfa_off);
 	for (int i = 0; i < XP_SAVED_N; i++)
 		fprintf(out, " %x", r->save[i]);
-	fprintf(out, " %x\n", r->ra);
+	fprintf(out, " %x %x\n", r->ra, r->deref_add);
 }
 
 /* Whether row i of a page is near one that a frame of the stack is looked up by. */

@@ -147,6 +147,13 @@ static void dereferenced_rules(void **state)
 	expect_cfa(0, AT(10), 0);
 	expect_cfa(1, AT(30), 0);
 	assert_int_equal(w.fp, 0x99);
+	/* The same a distance before the CFA. */
+	rules[0].deref_add = rules[1].deref_add = 56;
+	stack[3] = AT(3);
+	stack[12] = AT(23);
+	expect_walk(XP_END_OUTERMOST, 3, IN(0), IN(1), IN(2));
+	expect_cfa(0, AT(10), 0);
+	expect_cfa(1, AT(30), 0);
 	rules[1].cfa_off = 0x7fffffff;
 	expect_walk(XP_END_READ, 2, IN(0), IN(1));
 	regs.bp = 8;

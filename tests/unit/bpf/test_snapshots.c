@@ -99,6 +99,7 @@ static void add_rule(char *at)
 	for (int i = 0; i < XP_SAVED_N; i++)
 		r->save[i] = (uint8_t)number(&at);
 	r->ra = (uint8_t)number(&at);
+	r->deref_add = *at ? (uint16_t)number(&at) : 0;	/* older files lack it */
 }
 
 static void add_memory(char *at)

@@ -19,6 +19,9 @@
 #define RULE(KIND, REG, CFA, FP, RA, ...) \
 	{ .kind = XP_RULE_##KIND, .reg = (REG), .cfa_off = (CFA), .fp_off = (FP), .ra = (RA), \
 	  .save = { __VA_ARGS__ } }
+#define DEREF(REG, CFA, ADD) \
+	{ .kind = XP_RULE_DEREF_##REG, .cfa_off = (CFA), .deref_add = (ADD), \
+	  .fp_off = XP_FP_SAME, .ra = 1 }
 #define SP(CFA) RULE(SP, 0, CFA, XP_FP_SAME, 1, 0)
 #define ONLY(KIND) { .kind = XP_RULE_##KIND }
 #define CODE(...) .insns = { __VA_ARGS__ }, .n = sizeof((uint8_t[]){ __VA_ARGS__ })
@@ -137,6 +140,20 @@ static const struct insn_case cases[] = {
 	{ "CFA behind another register", CODE(0x0f, 3, 0x73, 8, 0x06),
 	  .rows = { { 0, ONLY(BAD) } } },
 	{ "CFA behind and more", CODE(0x0f, 4, 0x77, 8, 0x06, 0x06), .rows = { { 0, ONLY(BAD) } } },
+	{ "CFA a distance from what is behind the stack pointer",
+	  CODE(0x0f, 5, 0x77, 0x28, 0x06, 0x23, 8, 0x41, 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 0x38),
+	  .rows = { { 0, DEREF(SP, 40, 8) }, { 1, DEREF(SP, -8, 56) } } },
+	{ "CFA a distance from what is behind the frame pointer",
+	  CODE(0x0f, 6, 0x76, 0xd8, 0, 0x06, 0x23, 0x40, 0x41, 0x0f, 5, 0x76, 0, 0x06, 0x23, 0),
+	  .rows = { { 0, DEREF(FP, 88, 64) }, { 1, DEREF(FP, 0, 0) } } },
+	{ "the largest distance, and a larger one",
+	  CODE(0x0f, 7, 0x77, 8, 0x06, 0x23, 0xff, 0xff, 3, 0x41,
+	       0x0f, 7, 0x77, 8, 0x06, 0x23, 0x80, 0x80, 4),
+	  .rows = { { 0, DEREF(SP, 8, 65535) }, { 1, ONLY(BAD) } } },
+	{ "a distance that is cut off", CODE(0x0f, 4, 0x77, 8, 0x06, 0x23),
+	  .rows = { { 0, ONLY(BAD) } } },
+	{ "a distance and more", CODE(0x0f, 6, 0x77, 8, 0x06, 0x23, 8, 0x06),
+	  .rows = { { 0, ONLY(BAD) } } },
 	{ "CFA expression cut off", CODE(0x0f, 2, 0x77, 8), .rows = { { 0, ONLY(BAD) } } },
 	{ "CFA expression empty", CODE(0x0f, 0), .rows = { { 0, ONLY(BAD) } } },
 	{ "procedure linkage table",

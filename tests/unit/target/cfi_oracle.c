@@ -98,10 +98,12 @@ static void cfa_of_ops(struct xp_rule *rule, const Dwarf_Op *ops, size_t n)
 			     ops[0].number == RBP ? XP_RULE_FP : XP_RULE_REG;
 		rule->reg = rule->kind == XP_RULE_REG ? (uint8_t)ops[0].number : 0;
 		rule->cfa_off = (int32_t)ops[0].number2;
-	} else if (n == 2 && ops[1].atom == DW_OP_deref &&
+	} else if ((n == 2 || (n == 3 && ops[2].atom == DW_OP_plus_uconst &&
+			       ops[2].number <= 0xffff)) && ops[1].atom == DW_OP_deref &&
 		   (ops[0].atom == DW_OP_breg6 || ops[0].atom == DW_OP_breg7)) {
 		rule->kind = ops[0].atom == DW_OP_breg6 ? XP_RULE_DEREF_FP : XP_RULE_DEREF_SP;
 		rule->cfa_off = (int32_t)ops[0].number;
+		rule->deref_add = n == 3 ? (uint16_t)ops[2].number : 0;
 	} else if (n == sizeof(plt)) {
 		for (size_t i = 0; i < n; i++)
 			same += i == 4 ? ops[i].atom >= DW_OP_lit0 && ops[i].atom <= DW_OP_lit31 :
