@@ -139,6 +139,19 @@ static bool store(struct xp_runtimes_state *rs, int id, struct xp_attachment *a,
 	return true;
 }
 
+/* Remembers what was recognised; further kinds than there is room for go unnamed. */
+static void note_title(struct xp_runtimes_state *rs, int id, const void *data)
+{
+	char title[XP_TITLE_SIZE];
+
+	runtime_of(id)->title(data, title, sizeof(title));
+	for (unsigned i = 0; i < rs->ntitles; i++)
+		if (!strcmp(rs->titles[i], title))
+			return;
+	if (rs->ntitles < XP_TITLES_MAX)
+		memcpy(rs->titles[rs->ntitles++], title, sizeof(title));
+}
+
 static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_process *process,
 		      struct xp_attachment *a, const struct xp_mapping *m, const void *data,
 		      uint64_t now)
@@ -151,6 +164,7 @@ static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_proc
 	if (result == XP_ATTACH_DONE && store(rs, id, a, value, now)) {
 		a->status = XP_ATTACHED;
 		rs->attached[id]++;
+		note_title(rs, id, data);
 		return 1;
 	}
 	if (result == XP_ATTACH_LATER && now - a->since < GIVE_UP_NS) {

@@ -40,11 +40,16 @@ struct xp_slot {
 	uint64_t retired;		/* ns, when the last reference went; 0: never used */
 };
 
+#define XP_TITLES_MAX 8
+#define XP_TITLE_SIZE 48
+
 struct xp_runtimes_state {
 	struct xp_runtime_port port;
 	XP_VEC(struct xp_probed) probed;		/* by dso id */
 	XP_VEC(struct xp_slot) slots[XP_RUNTIMES_N];	/* by slot; 0 is not used */
 	unsigned attached[XP_RUNTIMES_N];		/* processes, ever */
+	char titles[XP_TITLES_MAX][XP_TITLE_SIZE];	/* of what was attached, each once */
+	unsigned ntitles;
 	void (*note)(const char *line);			/* what was recognised or refused; may be NULL */
 };
 

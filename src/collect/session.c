@@ -6,6 +6,7 @@
 #include "collect/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -394,6 +395,15 @@ unsigned xp_session_alive(const struct xp_session *s)
 	return xp_targets_alive(&s->targets);
 }
 
+static void recognised(const struct xp_session *s, char *out, size_t size)
+{
+	size_t at = 0;
+
+	out[0] = 0;
+	for (unsigned i = 0; i < s->runtimes.ntitles && at < size; i++)
+		at += snprintf(out + at, size - at, "%s%s", i ? ", " : "", s->runtimes.titles[i]);
+}
+
 void xp_session_stats(const struct xp_session *s, struct xp_session_stats *out)
 {
 	*out = s->stats;
@@ -405,6 +415,7 @@ void xp_session_stats(const struct xp_session *s, struct xp_session_stats *out)
 	out->processes = s->targets.seen;
 	out->tables_full = s->tables.full;
 	memcpy(out->attached, s->runtimes.attached, sizeof(out->attached));
+	recognised(s, out->recognised, sizeof(out->recognised));
 	out->kernel_hidden = xp_native_kernel_hidden(&s->native);
 	out->uses_loop = xp_bpf_uses_loop(s->bpf);
 }

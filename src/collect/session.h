@@ -38,6 +38,7 @@ struct xp_session_stats {
 	uint64_t native_frames, raw_bytes;	/* of all samples, as they came through the ring */
 	uint64_t vm[XP_RUNTIMES_N][XP_MERGE_RESULTS];	/* samples with VM frames */
 	unsigned attached[XP_RUNTIMES_N];		/* processes, ever */
+	char recognised[200];		/* "ruby 3.1.2, ruby 3.3.8"; "": no language runtime */
 	uint64_t first_sample;		/* CLOCK_MONOTONIC ns; 0: none yet */
 	uint64_t rows;			/* unwind rows published */
 	unsigned dsos, processes;	/* seen */

@@ -60,6 +60,8 @@ struct xp_runtime {
 	bool (*in_loop)(const void *data, uint64_t vaddr);
 	/* The frame for the state word of a sample (garbage collector and its phase); XP_NO_ID: none. */
 	int (*state_frame)(void *state, uint32_t word, struct xp_profile *profile, uint32_t *frame);
+	/* "ruby 3.1.2": what was found in a file, for the summary. */
+	void (*title)(const void *data, char *out, size_t size);
 	/* For maps: one or more lines (without newline at the end) on what was found and how. */
 	void (*describe)(const void *data, const void *state, struct xp_buf *out);
 };

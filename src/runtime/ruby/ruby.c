@@ -3,6 +3,7 @@
  * Ruby as a runtime: what was found in its file, confirmed on each process, and frames by name.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,13 @@ static enum xp_attach attach(const void *data, const struct xp_process *process,
 	return rc;
 }
 
+static void title(const void *data, char *out, size_t size)
+{
+	const struct xp_ruby_image *image = data;
+
+	snprintf(out, size, "ruby %s", image->version);
+}
+
 static bool in_loop(const void *data, uint64_t vaddr)
 {
 	const struct xp_ruby_image *image = data;
@@ -188,6 +196,7 @@ const struct xp_runtime xp_runtime_ruby = {
 	.detach = detach,
 	.symbolize = symbolize,
 	.in_loop = in_loop,
+	.title = title,
 	.state_frame = state_frame,
 	.describe = describe,
 };
