@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,21 +20,15 @@ static bool inside(const struct xp_elf *elf, uint64_t offset, uint64_t n)
 	return offset <= elf->size && n <= elf->size - offset;
 }
 
-static Elf64_Ehdr header(const struct xp_elf *elf)
+static int read_header(struct xp_elf *elf, struct xp_err *err)
 {
-	Elf64_Ehdr eh;
+	Elf64_Ehdr eh = { 0 };
 
-	memcpy(&eh, elf->data, sizeof(eh));
-	return eh;
-}
-
-static int check_header(const struct xp_elf *elf, struct xp_err *err)
-{
-	Elf64_Ehdr eh;
-
-	if (elf->size < sizeof(eh) || memcmp(elf->data, ELFMAG, SELFMAG) != 0)
+	if (elf->size >= sizeof(eh))
+		memcpy(&eh, elf->data, sizeof(eh));
+	if (memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0)
 		return xp_err_set(err, ENOEXEC, "not an ELF file");
-	eh = header(elf);
+	elf->header = eh;
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
 		return xp_err_set(err, ENOEXEC, "not a 64-bit ELF file");
 	if (eh.e_ident[EI_DATA] != ELFDATA2LSB)
@@ -51,7 +44,7 @@ static int check_header(const struct xp_elf *elf, struct xp_err *err)
 	return 0;
 }
 
-/* check_header() has seen to it that every index below e_phnum is there. */
+/* read_header() has seen to it that every index below e_phnum is there. */
 static Elf64_Phdr program_header(const struct xp_elf *elf, const Elf64_Ehdr *eh, size_t i)
 {
 	Elf64_Phdr ph;
@@ -136,11 +129,11 @@ static void read_build_id(struct xp_elf *elf, const Elf64_Ehdr *eh)
 static int finish(struct xp_elf **out, struct xp_elf *elf, struct xp_err *err)
 {
 	Elf64_Ehdr eh;
-	int rc = check_header(elf, err);
+	int rc = read_header(elf, err);
 
 	if (rc)
 		goto out;
-	eh = header(elf);
+	eh = elf->header;
 	elf->machine = eh.e_machine;
 	elf->type = eh.e_type;
 	elf->entry = eh.e_entry;
@@ -186,12 +179,11 @@ static int load(struct xp_elf *elf, int fd, size_t size)
 	int rc;
 
 	if (size > XP_ELF_COPY_MAX) {
-		p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (p == MAP_FAILED)
-			return -errno;
-		elf->mapped = true;
+		rc = xp_filemap_open(&elf->map, fd, size, false);
+		if (rc)
+			return rc;
 		elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		elf->data = p;
+		elf->data = elf->map.data;
 		elf->size = size;
 		return 0;
 	}
@@ -276,8 +268,8 @@ void xp_elf_free(struct xp_elf *elf)
 		return;
 	if (elf->elf)
 		elf_end(elf->elf);
-	if (elf->mapped)
-		munmap((void *)(uintptr_t)elf->data, elf->size);
+	if (elf->map.data)
+		xp_filemap_close(&elf->map);
 	else
 		free((void *)(uintptr_t)elf->data);
 	if (elf->fd >= 0)
@@ -317,7 +309,7 @@ const uint8_t *xp_elf_at_vaddr(const struct xp_elf *elf, uint64_t vaddr, size_t 
  */
 size_t xp_elf_section_count(const struct xp_elf *elf)
 {
-	Elf64_Ehdr eh = header(elf);
+	Elf64_Ehdr eh = elf->header;
 
 	if (eh.e_shoff == 0 || eh.e_shentsize != sizeof(Elf64_Shdr) ||
 	    !inside(elf, eh.e_shoff, (uint64_t)eh.e_shnum * sizeof(Elf64_Shdr)))
@@ -327,7 +319,7 @@ size_t xp_elf_section_count(const struct xp_elf *elf)
 
 static Elf64_Shdr section_header(const struct xp_elf *elf, size_t i)
 {
-	Elf64_Ehdr eh = header(elf);
+	Elf64_Ehdr eh = elf->header;
 	Elf64_Shdr sh;
 
 	memcpy(&sh, elf->data + eh.e_shoff + i * sizeof(sh), sizeof(sh));
@@ -337,7 +329,7 @@ static Elf64_Shdr section_header(const struct xp_elf *elf, size_t i)
 /* A section's name; NULL when it does not end inside the table of names, or is absurdly long. */
 static const char *section_name(const struct xp_elf *elf, const Elf64_Shdr *sh)
 {
-	Elf64_Ehdr eh = header(elf);
+	Elf64_Ehdr eh = elf->header;
 	Elf64_Shdr names;
 	const char *name;
 	size_t left;
@@ -394,7 +386,7 @@ bool xp_elf_section(const struct xp_elf *elf, const char *name, struct xp_sectio
 
 bool xp_elf_eh_frame_hdr(const struct xp_elf *elf, struct xp_section *out)
 {
-	Elf64_Ehdr eh = header(elf);
+	Elf64_Ehdr eh = elf->header;
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < eh.e_phnum; i++) {

@@ -4,10 +4,10 @@
  *
  * A regular file of up to XP_ELF_COPY_MAX bytes is read whole into memory (libc.so.6: 0.2 ms): it
  * may be cut short or written to while it is read without any harm. A larger one is mapped
- * privately, because a copy of a browser or a compiler costs too much memory; what remains is
- * that cutting such a file short in place (not replacing it, which is what linkers and package
- * managers do) raises SIGBUS here, as it does in the programs that run it. Every access is
- * checked against the size at opening. libelf is opened over the same bytes, for libdw.
+ * privately, because a copy of a browser or a compiler costs too much memory. If such a file is cut
+ * short in place (not replaced, which is what linkers and package managers do), what is missing
+ * reads as zeros and the image counts as damaged. Every access is checked against the size at
+ * opening. libelf is opened over the same bytes, for libdw.
  */
 #ifndef XP_TARGET_ELF_H
 #define XP_TARGET_ELF_H
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/filemap.h"
 
 #define XP_BUILD_ID_MAX 64
 #define XP_ELF_COPY_MAX (16u << 20)
@@ -32,8 +33,9 @@ struct xp_elf {
 	const uint8_t *data;
 	size_t size;
 	int fd;			/* of a mapped file, to map it again; -1: none */
-	bool mapped;		/* data is to be unmapped, not freed */
+	struct xp_filemap map;	/* of a large file; else data is to be freed */
 	Elf *elf;
+	Elf64_Ehdr header;	/* as checked: a mapped file may be written to */
 	uint16_t machine, type;	/* EM_*, ET_* */
 	uint64_t entry;		/* e_entry, 0 when none */
 	struct xp_segment *segments;
@@ -52,6 +54,11 @@ int xp_elf_open_path(struct xp_elf **elf, const char *path, struct xp_err *err);
 /* The same over memory, which is copied. */
 int xp_elf_open_mem(struct xp_elf **elf, const void *data, size_t size, struct xp_err *err);
 void xp_elf_free(struct xp_elf *elf);
+/* Whether the file was cut short while it was being read: what was made of it may be wrong. */
+static inline bool xp_elf_damaged(const struct xp_elf *elf)
+{
+	return elf->map.damaged;
+}
 
 /* ELF virtual address of a file offset inside an executable PT_LOAD; false when there is none. */
 bool xp_elf_vaddr_of_offset(const struct xp_elf *elf, uint64_t offset, uint64_t *vaddr);

@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "base/filemap.h"
 #include "base/vec.h"
 
 #define RANGES_MAX (4u << 20)
@@ -27,7 +27,7 @@ struct range {
 struct xp_srcline {
 	uint8_t *image;			/* libdw's own copy: it changes headers as it inflates sections */
 	size_t size;
-	bool mapped;
+	struct xp_filemap map;		/* of a large file; else the image is to be freed */
 	Elf *elf;
 	Dwarf *dwarf;
 	XP_VEC(struct range) ranges;	/* sorted by start */
@@ -53,12 +53,9 @@ static bool has_lines(const struct xp_elf *elf)
 static bool copy_image(struct xp_srcline *sl, const struct xp_elf *elf)
 {
 	sl->size = elf->size;
-	sl->mapped = elf->fd >= 0;
-	if (sl->mapped) {
-		sl->image = mmap(NULL, sl->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, elf->fd, 0);
-		sl->mapped = sl->image != MAP_FAILED;
-		if (!sl->mapped)
-			sl->image = NULL;
+	if (elf->fd >= 0) {
+		if (!xp_filemap_open(&sl->map, elf->fd, sl->size, true))
+			sl->image = sl->map.data;
 	} else {
 		sl->image = malloc(sl->size);
 		if (sl->image)
@@ -98,8 +95,8 @@ void xp_srcline_free(struct xp_srcline *sl)
 		return;
 	dwarf_end(sl->dwarf);
 	elf_end(sl->elf);
-	if (sl->mapped)
-		munmap(sl->image, sl->size);
+	if (sl->map.data)
+		xp_filemap_close(&sl->map);
 	else
 		free(sl->image);
 	xp_vec_release(&sl->ranges);
@@ -185,5 +182,5 @@ bool xp_srcline_find(struct xp_srcline *sl, uint64_t vaddr, const char **file, u
 		return false;
 	*file = dwarf_linesrc(at, NULL, NULL);
 	*line = (uint32_t)number;
-	return *file;
+	return *file && !sl->map.damaged;
 }

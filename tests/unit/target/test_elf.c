@@ -291,7 +291,7 @@ static void agrees_with_readelf(void **state)
 	if (access(libc_path, R_OK) || !build_have("readelf"))
 		SKIP("no %s or no readelf", libc_path);
 	assert_int_equal(xp_elf_open_path(&elf, libc_path, &err), 0);
-	assert_false(elf->mapped);
+	assert_null(elf->map.data);
 	build_output("readelf -n /usr/lib/x86_64-linux-gnu/libc.so.6 | sed -n 's/.*Build ID: //p'",
 		     want, sizeof(want));
 	xp_elf_build_id_hex(elf, hex);
@@ -344,9 +344,44 @@ static void maps_large_files(void **state)
 	assert_int_equal(xp_elf_open_fd(&elf, fd, &err), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), at);
 	close(fd);
-	assert_true(elf->mapped);
+	assert_non_null(elf->map.data);
 	assert_true(xp_elf_section(elf, ".text", &s));
 	assert_int_equal(s.data[63], 63);
+	xp_elf_free(elf);
+}
+
+/* A large file is cut, and filled with something else, while it is open. */
+static void survives_a_file_that_changes(void **state)
+{
+	struct image im = make();
+	struct xp_err err = XP_ERR_INIT;
+	struct xp_section s;
+	struct xp_elf *elf;
+	uint64_t vaddr;
+
+	(void)state;
+	for (int keep = 0; keep < 2; keep++) {
+		build_write("large", &im, sizeof(im));
+		assert_int_equal(truncate(build_path("large"), XP_ELF_COPY_MAX + 4096), 0);
+		assert_int_equal(xp_elf_open_path(&elf, build_path("large"), &err), 0);
+		assert_false(xp_elf_damaged(elf));
+		assert_int_equal(truncate(build_path("large"), keep ? sizeof(im) : 0), 0);
+		assert_int_equal(xp_elf_section(elf, ".text", &s), keep);
+		assert_int_equal(elf->data[elf->size - 1], 0);
+		assert_true(xp_elf_damaged(elf));
+		assert_int_equal(xp_elf_eh_frame_hdr(elf, &s), keep);
+		xp_elf_free(elf);
+	}
+	build_write("large", &im, sizeof(im));
+	assert_int_equal(truncate(build_path("large"), XP_ELF_COPY_MAX + 4096), 0);
+	assert_int_equal(xp_elf_open_path(&elf, build_path("large"), &err), 0);
+	memset(&im, 0xff, sizeof(im));
+	build_write("large", &im, sizeof(im));
+	assert_int_equal(truncate(build_path("large"), XP_ELF_COPY_MAX + 4096), 0);
+	assert_false(xp_elf_section(elf, ".text", &s));
+	assert_false(xp_elf_eh_frame_hdr(elf, &s));
+	xp_elf_vaddr_of_offset(elf, AT(code), &vaddr);
+	assert_int_equal(xp_elf_section_count(elf), 4);
 	xp_elf_free(elf);
 }
 
@@ -385,6 +420,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_readelf),
 		cmocka_unit_test(opens_quickly),
 		cmocka_unit_test(maps_large_files),
+		cmocka_unit_test(survives_a_file_that_changes),
 		cmocka_unit_test(says_what_is_wrong_with_a_file),
 	};
 

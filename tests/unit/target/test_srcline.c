@@ -107,13 +107,48 @@ static void inflates_its_own_copy(void **state)
 		snprintf(flags, sizeof(flags), "-g -gz=zlib %s", sizes[i]);
 		assert_int_equal(xp_elf_open_path(&elf, build_program("zlib", with_data, flags),
 						  NULL), 0);
-		assert_int_equal(elf->mapped, i);
+		assert_int_equal(elf->map.data != NULL, i);
 		assert_true(xp_elf_section(elf, ".debug_info", &before));
 		sl = xp_srcline_new(elf);
 		assert_non_null(sl);
 		assert_true(xp_elf_section(elf, ".debug_info", &after));
 		assert_int_equal(before.size, after.size);
 		assert_int_equal(before.flags, after.flags);
+		xp_srcline_free(sl);
+		xp_elf_free(elf);
+	}
+}
+
+/* A large file is cut, before libdw looks at it and while it does. */
+static void survives_a_file_that_is_cut(void **state)
+{
+	static const char large[] =
+		"int main(void)\n{\n	return 0;\n}\n"
+		"char data[20 << 20] = { 1 };\n";
+	const char *path, *file;
+	struct xp_section debug, text;
+	uint32_t line;
+
+	(void)state;
+	for (int when = 0; when < 3; when++) {
+		struct xp_srcline *sl = NULL;
+		struct xp_elf *elf;
+
+		path = build_program("cut", large, "-g -gdwarf-5");
+		assert_int_equal(xp_elf_open_path(&elf, path, NULL), 0);
+		assert_true(xp_elf_section(elf, ".debug_info", &debug));
+		assert_true(xp_elf_section(elf, ".text", &text));
+		if (when)
+			sl = xp_srcline_new(elf);
+		assert_true(!when || sl);
+		if (when > 1)
+			assert_false(xp_srcline_find(sl, 0, &file, &line));
+		/* In the middle of the page, so that libdw sees a part of it. */
+		assert_int_equal(truncate(path, debug.data - elf->data + 16), 0);
+		if (!when)
+			sl = xp_srcline_new(elf);
+		for (uint64_t pc = 0; sl && pc < text.size; pc++)
+			assert_false(xp_srcline_find(sl, text.addr + pc, &file, &line));
 		xp_srcline_free(sl);
 		xp_elf_free(elf);
 	}
@@ -191,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agrees_with_addr2line),
 		cmocka_unit_test(inflates_its_own_copy),
+		cmocka_unit_test(survives_a_file_that_is_cut),
 		cmocka_unit_test(knows_what_it_does_not_know),
 		cmocka_unit_test(survives_damage),
 	};
