@@ -2,9 +2,9 @@
 /*
  * Confirming a Ruby on a live process, one step after the other.
  *
- * The process runs meanwhile, so a wrong value may be one that was read in the middle of a change (a
- * switch of fibers, a frame that is pushed). Only what is wrong in every one of several tries, each
- * from the beginning, is refused. What is not there yet is left for later.
+ * The process runs meanwhile, so a wrong value may be one that was read in the midst of a change (a
+ * switch of fibers, a frame or a tag that is pushed). It is looked at several times, each time from
+ * the beginning, and only what is wrong every time is refused. What is not there is left for later.
  */
 #include "runtime/ruby/attach.h"
 
@@ -104,12 +104,12 @@ static enum xp_attach check_thread(struct check *c)
 }
 
 /*
- * Address of the thread's variable by its DTV. The variable is at a constant distance from the thread pointer, in
- * every thread, if the module's block is part of the static TLS that is allocated together with the
- * thread. Proof of it on the one thread looked at: the block begins a short way below the thread
- * pointer, and the DTV has nothing to free for it (glibc frees only blocks that it allocated for a
- * dlopened module; elf/dl-tls.c, _dl_allocate_tls_init(), allocate_and_init()). In doubt, as with
- * glibc before 2.25, whose second word is another one, the DTV is looked at for each sample.
+ * Address of the thread's variable by its DTV. The variable is at a constant distance from the
+ * thread pointer, in every thread, if the module's block is part of the static TLS that is allocated
+ * together with the thread. Proof of it on the one thread looked at: the block begins a short way
+ * below the thread pointer, and the DTV has nothing to free for it (glibc frees only blocks that it
+ * allocated for a dlopened module; elf/dl-tls.c, _dl_allocate_tls_init(), allocate_and_init()). In
+ * doubt, as with glibc before 2.25, whose second word is another one, each sample asks the DTV.
  */
 static enum xp_attach check_dynamic(struct check *c, uint64_t *at)
 {
@@ -139,7 +139,7 @@ static enum xp_attach check_dynamic(struct check *c, uint64_t *at)
 /* How a thread finds its execution context leads to the one the main thread has. */
 static enum xp_attach check_ec_access(struct check *c)
 {
-	uint64_t offset = (uint64_t)c->image->ec_offset, at, ec;
+	uint64_t offset = (uint64_t)c->image->ec_offset, from_tp, at, ec;
 	enum xp_attach rc;
 
 	if (!is_pointer(c->tp))
@@ -149,11 +149,11 @@ static enum xp_attach check_ec_access(struct check *c)
 		if (rc != XP_ATTACH_DONE)
 			return rc;
 	} else {
-		if (c->image->ec_access == XP_RUBY_EC_INITIAL &&
-		    (!word(c, c->bias + c->image->ec_slot, &offset) || !offset))
-			return later(c, "TLS is not set up");
-		if (c->image->ec_access == XP_RUBY_EC_INITIAL)
-			offset += (uint64_t)c->image->ec_offset;
+		if (c->image->ec_access == XP_RUBY_EC_INITIAL) {
+			if (!word(c, c->bias + c->image->ec_slot, &from_tp) || !from_tp)
+				return later(c, "TLS is not set up");
+			offset += from_tp;
+		}
 		c->value->ec_mode = XP_RUBY_EC_TP;
 		c->value->ec_offset = (int64_t)offset;
 		at = c->tp + offset;
@@ -358,12 +358,15 @@ enum xp_attach xp_ruby_confirm(const struct xp_ruby_image *image, uint64_t bias,
 {
 	struct check c = { .image = image, .layout = image->layout, .bias = bias, .mem = mem,
 			   .names = names, .value = value, .err = err };
-	enum xp_attach rc = XP_ATTACH_REFUSED;
+	enum xp_attach rc = XP_ATTACH_LATER;
+	bool early = false;
 
-	for (unsigned i = 0; i < TRIES && rc == XP_ATTACH_REFUSED; i++)
+	for (unsigned i = 0; i < TRIES && rc != XP_ATTACH_DONE && (i == 0 || c.vm); i++) {
 		rc = check_all(&c);
+		early |= rc == XP_ATTACH_LATER;
+	}
 	if (rc != XP_ATTACH_DONE)
-		return rc;
+		return early ? XP_ATTACH_LATER : rc;
 	for (unsigned i = 0; i < 4; i++)
 		value->vm_exec[i] = image->vm_exec[i] ? image->vm_exec[i] + bias : 0;
 	value->cfp_size = image->layout->cfp_size;

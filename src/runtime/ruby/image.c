@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading a Ruby's file: its version, then one step after the other, each with its name in the error.
+ * Reading a Ruby's file: its version, then one step after the other, named when it fails.
  */
 #include "runtime/ruby/image.h"
 
@@ -31,17 +31,19 @@ static bool find_version(const struct xp_elf *elf, const uint8_t **text, size_t 
 static int read_version(struct xp_ruby_image *image, const uint8_t *text, size_t n,
 			struct xp_err *err)
 {
+	char copy[sizeof(image->version) + 1] = "";
 	unsigned major, minor;
-	size_t len = strnlen((const char *)text, n);
+	size_t len;
 
-	if (len == n || strspn((const char *)text, "0123456789.") != len)
+	/* Copied first, since the file may be written to meanwhile. */
+	memcpy(copy, text, n);
+	len = strspn(copy, "0123456789.");
+	if (len == n || copy[len] || sscanf(copy, "%3u.%3u", &major, &minor) != 2)
 		return xp_err_set(err, ENOTSUP, "ruby: ruby_version is not a version");
-	memcpy(image->version, text, len + 1);
-	if (sscanf(image->version, "%3u.%3u", &major, &minor) != 2)
-		return xp_err_set(err, ENOTSUP, "ruby: ruby_version is not a version");
+	memcpy(image->version, copy, sizeof(image->version));
 	image->layout = xp_ruby_layout_of(major, minor);
 	if (!image->layout)
-		return xp_err_set(err, ENOTSUP, "ruby %s: the structures of this version are not known",
+		return xp_err_set(err, ENOTSUP, "ruby %s: this version's structures are not known",
 				  image->version);
 	return 0;
 }

@@ -12,8 +12,8 @@
 #include "target/dso.h"
 
 enum xp_ruby_ec_access {
-	XP_RUBY_EC_DYNAMIC,	/* general-dynamic TLS: module in the GOT word at slot, offset in the block */
-	XP_RUBY_EC_INITIAL,	/* initial-exec: offset from the thread pointer in the GOT word at slot */
+	XP_RUBY_EC_DYNAMIC,	/* TLS module in the GOT word at slot, offset in the module's block */
+	XP_RUBY_EC_INITIAL,	/* initial-exec: offset from the thread pointer in that word */
 	XP_RUBY_EC_LOCAL,	/* local-exec: offset from the thread pointer */
 };
 

@@ -3,8 +3,8 @@
  * What three exported functions of Ruby's C API say by their machine code.
  *
  * rb_thread_current() is ec->thread_ptr->self (thread.c), rb_during_gc() tests one bit of the VM's
- * object space (gc.c), rb_id2str() looks an ID up in ruby_global_symbols (symbol.c). Extensions call
- * them, so every build exports them.
+ * object space (gc.c), rb_id2str() looks an ID up in ruby_global_symbols (symbol.c). Extensions
+ * call them, so every build exports them.
  */
 #include <elf.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  * Values followed through the machine code of a small function.
  *
- * From the first instruction to the last one as they stand, jumps not taken: the functions looked at
- * are a few loads in a row, with at most a test between them. A register that an instruction writes
+ * From the first instruction to the last one as they stand, jumps not taken: the functions looked
+ * at are a few loads in a row, with at most a test between them. A register that an instruction writes
  * in a way not understood is unknown from there on, so what is told was really computed so.
  */
 #include <elf.h>
@@ -147,8 +147,8 @@ static struct xp_ruby_value add(struct xp_ruby_value a, struct xp_ruby_value b)
 		a = b;
 		b = swap;
 	}
-	if (a.base != XP_RUBY_V_TP || b.base != XP_RUBY_V_TP_OFFSET || a.depth || b.depth || a.add ||
-	    b.add)
+	if (a.base != XP_RUBY_V_TP || b.base != XP_RUBY_V_TP_OFFSET || a.depth || b.depth ||
+	    a.add || b.add)
 		return unknown;
 	b.base = XP_RUBY_V_INITIAL;
 	return b;

@@ -13,7 +13,7 @@
 #include "runtime/ruby/names.h"
 #include "runtime/runtime.h"
 
-#define PHASES 4		/* bits 0 and 1 of the objspace's flags: the collector's mode (gc.c) */
+#define PHASES 4		/* bits 0 and 1 of the objspace's flags: the mode (gc.c) */
 
 extern const struct xp_runtime xp_runtime_ruby;
 

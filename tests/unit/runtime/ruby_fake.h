@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Source of a library that looks like a Ruby: the exported functions, and an interpreter loop with a
- * table of 128 labels. Compiled by the tests in different ways.
+ * Source of a library that looks like a Ruby: the exported functions, and an interpreter loop with
+ * a table of 128 labels. Compiled by the tests in different ways.
  */
 #ifndef XP_TESTS_RUBY_FAKE_H
 #define XP_TESTS_RUBY_FAKE_H
@@ -82,7 +82,7 @@ static const char ruby_fake[] =
 	"}\n"
 	"const void *rb_vm_get_insns_address_table(void) { return (void *)vm_exec_core(0, 0); }\n"
 	"#ifndef NO_VM_EXEC\n"
-	"#define STEP(n) a[n % 8] = a[(n + 3) % 8] * (n + 7) + vm_exec_core((unsigned char *)a, n);\n"
+	"#define STEP(n) a[n % 8] = a[(n + 3) % 8] * n + vm_exec_core((unsigned char *)a, n);\n"
 	"long rb_vm_exec(volatile long *a)\n"
 	"{\n"
 	"	STEP(1) STEP(2) STEP(3)\n"
@@ -94,8 +94,11 @@ static const char ruby_fake[] =
 	"long third_exec(volatile long *a) { STEP(7) STEP(8) STEP(9) return a[1]; }\n"
 	"#endif\n"
 	"#ifdef MAIN\n"
-	"int main(int c, char **v) { return (int)(rb_thread_current() + rb_during_gc() + rb_id2str(c) +\n"
-	"	rb_vm_exec((long *)v)); }\n"
+	"int main(int c, char **v)\n"
+	"{\n"
+	"	long sum = rb_thread_current() + rb_during_gc() + rb_id2str(c);\n"
+	"	return (int)(sum + rb_vm_exec((long *)v));\n"
+	"}\n"
 	"#endif\n";
 
 #endif

@@ -30,8 +30,9 @@ static const char *libruby(void)
 {
 	static char path[512];
 
-	build_output("ruby -rrbconfig -e 'c = RbConfig::CONFIG; exit if c[%q(ruby_version)] !~ /^3.1/;"
-		     " puts %w(libdir archlibdir).map { |d| File.join(c[d].to_s, c[%q(LIBRUBY_SO)]) }"
+	build_output("ruby -rrbconfig -e 'exit if RUBY_VERSION !~ /^3.1/; c = RbConfig::CONFIG;"
+		     " puts %w(libdir archlibdir)"
+		     ".map { |d| File.join(c[d].to_s, c[%q(LIBRUBY_SO)]) }"
 		     ".find { |f| File.file?(f) }' 2>/dev/null", path, sizeof(path));
 	if (!path[0])
 		SKIP("no shared libruby 3.1");
@@ -167,7 +168,7 @@ static void check_refused(const char *name, const char *flags, const char *why)
 static void refuses_with_the_failing_step(void **state)
 {
 	(void)state;
-	check_refused("old.so", "-shared -fPIC '-DVERSION=\"2.6.3\"'", "ruby 2.6.3: the structures");
+	check_refused("old.so", "-shared -fPIC '-DVERSION=\"2.6.3\"'", "ruby 2.6.3: this version");
 	check_refused("odd.so", "-shared -fPIC '-DVERSION=\"3.1.2-beta\"'", "not a version");
 	check_refused("empty.so", "-shared -fPIC '-DVERSION=\"\"'", "not a version");
 	check_refused("dots.so", "-shared -fPIC '-DVERSION=\"....\"'", "not a version");
