@@ -3,8 +3,8 @@
  * Values followed through the machine code of a small function.
  *
  * From the first instruction to the last one as they stand, jumps not taken: the functions looked
- * at are a few loads in a row, with at most a test between them. A register that an instruction writes
- * in a way not understood is unknown from there on, so what is told was really computed so.
+ * at are a few loads in a row, with at most a test between them. A register that an instruction
+ * writes in a way not understood is unknown from there on, so what is told was really computed so.
  */
 #include <elf.h>
 #include <errno.h>
