@@ -2,8 +2,8 @@
 /*
  * x86-64 machine code, one instruction after the other, as plain data.
  *
- * Only what readers of known functions ask for is told: moves, simple arithmetic, where the flow goes,
- * which registers are written. Everything else is XP_INSN_OTHER.
+ * Only what readers of known functions ask for is told: moves, simple arithmetic, where the flow
+ * goes, which registers are written. Everything else is XP_INSN_OTHER.
  */
 #ifndef XP_TARGET_DISASM_H
 #define XP_TARGET_DISASM_H
