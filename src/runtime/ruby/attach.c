@@ -107,9 +107,10 @@ static enum xp_attach check_thread(struct check *c)
  * Address of the thread's variable by its DTV. The variable is at a constant distance from the
  * thread pointer, in every thread, if the module's block is part of the static TLS that is
  * allocated together with the thread. Proof of it on the one thread looked at: the block begins a
- * short way below the thread pointer, and the DTV has nothing to free for it (glibc frees only blocks that it
- * allocated for a dlopened module; elf/dl-tls.c, _dl_allocate_tls_init(), allocate_and_init()). In
- * doubt, as with glibc before 2.25, whose second word is another one, each sample asks the DTV.
+ * short way below the thread pointer, and the DTV has nothing to free for it (glibc frees only
+ * blocks that it allocated for a dlopened module; elf/dl-tls.c, _dl_allocate_tls_init(),
+ * allocate_and_init()). In doubt, as with glibc before 2.25, whose second word is another one,
+ * each sample asks the DTV.
  */
 static enum xp_attach check_dynamic(struct check *c, uint64_t *at)
 {
