@@ -13,6 +13,7 @@
 #define BATCH 8			/* control frames in one read */
 #define CFP_WORDS 8		/* of a control frame at most */
 #define EP_LEVELS 16
+#define TAGS_MAX (4 * XP_ACTS_MAX)	/* looked at, those of vm_exec and others */
 #define TIME_CHECK 64		/* frames between looks at the clock */
 
 /* Without bpf_loop(): tags, frames per program, programs; and environments followed per frame. */
@@ -35,14 +36,15 @@
 #define EP_LAMBDA 0x100
 
 struct cached {
-	__u64 key, a, b;
+	__u64 key, serial;		/* a pointer, and the sample in which it was followed */
+	__u64 a, b;
 };
 
 struct ruby_scratch {
 	struct xp_ruby params;
 	__u64 tag, guard;
 	__u64 cfp, top;			/* next control frame, end of the VM stack */
-	__u64 serial;			/* of the sample: keys of the caches hold it */
+	__u64 serial;			/* of the sample */
 	__u32 batch_at, batch_n;
 	__u32 head;			/* word of the part's header in the payload */
 	__u32 nframes;
@@ -136,10 +138,8 @@ static __always_inline int step_tag(struct xp_walk *w, struct ruby_scratch *s)
 		s->acts_end = XP_VM_END_ROOT;
 		return 1;
 	}
-	if (n >= XP_ACTS_MAX) {
-		s->acts_end = XP_VM_END_TOO_DEEP;
+	if (n >= XP_ACTS_MAX)
 		return 1;
-	}
 	s->acts_end = XP_VM_END_READ;
 	if (s->params.jmpbuf == XP_RUBY_JMPBUF_BUILTIN) {
 		if (xp_read_user(j, 48, tag + 16))
@@ -164,6 +164,7 @@ static __always_inline int step_tag(struct xp_walk *w, struct ruby_scratch *s)
 		w->nacts = n + 1;
 	}
 	s->tag = prev;
+	s->acts_end = XP_VM_END_TOO_DEEP;	/* if this was the last one looked at */
 	return 0;
 }
 
@@ -172,9 +173,9 @@ static __always_inline int read_method(struct ruby_scratch *s, __u64 me, int loc
 				       __u64 *owner, __u64 *flags)
 {
 	struct cached *c = &s->methods[((me >> 4) ^ (me >> 9)) & (CACHE - 1)];
-	__u64 m[5], key = me ^ (s->serial << 48);
+	__u64 m[5];
 
-	if (c->key == key) {
+	if (c->key == me && c->serial == s->serial) {
 		*def = c->a;
 		*owner = c->b;
 		return 1;
@@ -197,7 +198,8 @@ static __always_inline int read_method(struct ruby_scratch *s, __u64 me, int loc
 	}
 	if (IMEMO_TYPE(m[0]) != IMEMO_MENT)
 		return 0;
-	c->key = key;
+	c->key = me;
+	c->serial = s->serial;
 	c->a = *def = m[2];
 	c->b = *owner = m[4];
 	return 1;
@@ -228,15 +230,16 @@ static __always_inline void find_method(struct ruby_scratch *s, const __u64 *fir
 static __always_inline __u64 read_code(struct ruby_scratch *s, __u64 iseq, __u64 *flags)
 {
 	struct cached *c = &s->iseqs[((iseq >> 4) ^ (iseq >> 9)) & (CACHE - 1)];
-	__u64 key = iseq ^ (s->serial << 48), body = 0;
+	__u64 body = 0;
 
-	if (c->key == key)
+	if (c->key == iseq && c->serial == s->serial)
 		return c->a;
 	if (xp_read_user(&body, 8, iseq + 16)) {
 		*flags |= XP_RUBY_FAULT;
 		return 0;
 	}
-	c->key = key;
+	c->key = iseq;
+	c->serial = s->serial;
 	c->a = body;
 	return body;
 }
@@ -414,7 +417,7 @@ int xp_before_ruby_loop(void *ctx)
 	if (!s)
 		return 0;
 	if (begin(w, s))
-		bpf_loop(4 * XP_ACTS_MAX, loop_tag, &w, 0);
+		bpf_loop(TAGS_MAX, loop_tag, &w, 0);
 	else
 		w->after &= ~(1 << XP_RUNTIME_RUBY);
 	xp_next(ctx, w);
@@ -447,7 +450,6 @@ int xp_before_ruby_tail(void *ctx)
 	if (!s)
 		return 0;
 	if (begin(w, s)) {
-		s->acts_end = XP_VM_END_TOO_DEEP;
 		for (int i = 0; i < TAIL_TAGS; i++)
 			if (step_tag(w, s))
 				break;
@@ -494,11 +496,12 @@ void xp_ruby_frames(struct xp_walk *w, struct ruby_scratch *s);
 
 void xp_ruby_activations(struct xp_walk *w, struct ruby_scratch *s)
 {
-	if (begin(w, s))
-		while (!step_tag(w, s))
-			;
-	else
+	if (!begin(w, s)) {
 		w->after = 0;
+		return;
+	}
+	for (int i = 0; i < TAGS_MAX && !step_tag(w, s); i++)
+		;
 }
 
 void xp_ruby_frames(struct xp_walk *w, struct ruby_scratch *s)
