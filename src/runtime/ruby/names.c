@@ -412,8 +412,6 @@ int xp_ruby_names_frame(struct xp_ruby_names *n, const struct xp_raw_vm_frame *r
 	uint32_t index;
 	int r = use_profile(n, profile);
 
-	/* A leaf is named as any frame: whether its pc can be believed is told by the pc itself. */
-	(void)leaf;
 	*frame = XP_NO_ID;
 	if (r || kind == XP_RUBY_DUMMY)
 		return r;
@@ -432,5 +430,8 @@ int xp_ruby_names_frame(struct xp_ruby_names *n, const struct xp_raw_vm_frame *r
 				   profile, frame);
 	if (pair.cfunc && !pair.code)
 		return plain_frame(n, "[unknown C function]", XP_FRAME_CFUNC, profile, frame);
+	/* JIT code makes a frame the current one before it has set its iseq. */
+	if (leaf)
+		return plain_frame(n, "[half-pushed frame]", XP_FRAME_MARK, profile, frame);
 	return plain_frame(n, "[unknown ruby frame]", XP_FRAME_MARK, profile, frame);
 }

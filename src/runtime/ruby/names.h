@@ -29,8 +29,10 @@ void xp_ruby_names_free(struct xp_ruby_names *names);
 /*
  * As struct xp_runtime's symbolize(). An iseq gives kind normal with its file and the line of pc
  * (0 when pc is not in its code: JIT code does not always store it); a C function kind cfunc
- * without file; a block that is a C function kind internal. What cannot be named gives a mark:
- * "[half-pushed frame]", "[ruby: process ended before it was named]", "[unknown ruby frame]".
+ * without file; a block that is a C function kind internal. A leaf is named as any frame: whether
+ * its pc can be believed is told by the pc itself. What cannot be named gives a mark: "[half-pushed
+ * frame]", also for a leaf that is not code; "[ruby: process ended before it was named]"; "[unknown
+ * ruby frame]".
  */
 int xp_ruby_names_frame(struct xp_ruby_names *names, const struct xp_raw_vm_frame *raw, bool leaf,
 			uint64_t batch, struct xp_profile *profile, uint32_t *frame);

@@ -272,6 +272,24 @@ static void marks_and_dummies(void **state)
 			    "mark [unknown ruby frame] :0");
 }
 
+/* JIT code pushes a frame first and sets its iseq a few instructions later. */
+static void leaf_without_code(void **state)
+{
+	struct xp_raw_vm_frame raw = { .code_flags = (uint64_t)XP_RUBY_METHOD << 48 };
+	uint64_t cfunc = (uint64_t)XP_RUBY_CFUNC << 48;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(xp_ruby_names_frame(names, &raw, true, batch, &profile, &id), 0);
+	assert_string_equal(text_of(id), "mark [half-pushed frame] :0");
+	raw.code_flags |= heap_string(&h, "x");
+	assert_int_equal(xp_ruby_names_frame(names, &raw, true, batch, &profile, &id), 0);
+	assert_string_equal(text_of(id), "mark [half-pushed frame] :0");
+	raw.code_flags = cfunc;
+	assert_int_equal(xp_ruby_names_frame(names, &raw, true, batch, &profile, &id), 0);
+	assert_string_equal(text_of(id), "cfunc [unknown C function] :0");
+}
+
 static void nameless_class_gets_a_name(void **state)
 {
 	uint64_t vars[1][2] = { { heap_id(&h, "@later"), 0 } };
@@ -526,6 +544,7 @@ int main(void)
 		TEST(odd_names),
 		TEST(c_functions),
 		TEST(marks_and_dummies),
+		TEST(leaf_without_code),
 		TEST(nameless_class_gets_a_name),
 		TEST(hits_read_nothing),
 		TEST(reused_memory_is_read_anew),
