@@ -60,7 +60,7 @@
  *	collect/session.c	a recording: everything below, in the right order
  *	collect/bpf.c		load, attach, ring: the only user of libbpf
  *	collect/perf.c		perf_event_open(2), and what to say when it fails
- *	collect/sideband.c	mappings, names and ends of processes as the kernel reports them
+ *	collect/sideband.c	mappings, names and new processes as the kernel reports them
  *	collect/targets.c	the processes that are sampled
  *	collect/runtimes.c	the language runtimes in them
  *	collect/tables.c	unwind rows in the memory that the kernel side reads
@@ -89,7 +89,7 @@
  *	target/sym_x86.c	... PLT stubs, and main of a stripped program
  *	target/sym_impl.h	... what these share
  *	target/demangle.c	C++ and Rust names
- *	target/srcline.c	source lines and inlined functions
+ *	target/srcline.c	source lines
  *	target/ksyms.c		the kernel's functions
  *
  * A profile in memory:
@@ -117,6 +117,7 @@
  *	base/hash.c		hash tables
  *	base/intern.c		strings with ids
  *	base/io.c		whole reads and writes
+ *	base/filemap.c		files mapped into memory, which may be cut short
  *	base/text.c		UTF-8, widths, sizes, times, nearest names
  */
 #include "config.h"

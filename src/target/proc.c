@@ -137,7 +137,7 @@ static int check_maps(const struct xp_proc_info *info, struct xp_err *err)
 			   "uid %u", path, (int)info->pid, info->comm, (unsigned)info->uid,
 			   (unsigned)geteuid());
 	xp_err_hint(err, "run it with sudo, or: "
-		    "setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep xprof");
+		    "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore+ep xprof");
 	return -errnum;
 }
 
@@ -146,13 +146,13 @@ int xp_proc_check_target(struct xp_proc_info *info, pid_t pid, struct xp_err *er
 	int rc = xp_proc_read(info, pid, err);
 
 	if (rc == -ESRCH)
-		xp_err_hint(err, "a pid is that of this pid namespace: see `ps -e`");
+		xp_err_hint(err, "give its number on this machine (not that inside a container): see "
+			    "`ps -e`");
 	if (rc)
 		return rc;
 	if (info->kernel_thread) {
 		rc = xp_err_set(err, EINVAL, "process %d (%s) is a kernel thread: it has no user "
 				"stack", (int)pid, info->comm);
-		xp_err_hint(err, "record the whole system with -a to see it");
 		return rc;
 	}
 	if (info->tgid != pid) {

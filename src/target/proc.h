@@ -26,7 +26,7 @@ struct xp_proc_info {
 int xp_proc_read(struct xp_proc_info *info, pid_t pid, struct xp_err *err);
 /*
  * Whether this process can be profiled: exists, is a process and not a thread, is no kernel thread,
- * no zombie, and its maps may be read. The error says what, why and what next (cli.md 7 style).
+ * no zombie, and its maps may be read. The error says what, why and what next.
  */
 int xp_proc_check_target(struct xp_proc_info *info, pid_t pid, struct xp_err *err);
 
