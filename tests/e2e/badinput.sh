@@ -84,6 +84,58 @@ refused "report to a full disk" 1 ""
 "$XPROF" report -i "$tmp/data" --folded 2>"$tmp/err" | head -c 1 >/dev/null
 is "$(cat "$tmp/err")" "" "report into a closed pipe is quiet"
 
+# Names with control characters stay on their line.
+xprof record -o "$(printf '%s/new\nline' "$tmp")" -d 0.2 -p $spawned
+like "$err" "*wrote $tmp/new line (*" "an output with a newline in its name: messages keep to their line"
+
+# A library of more than 16 MiB loses its end, where symbols and lines are, while it runs; then a function
+# of a part that nothing was asked of yet is called.
+shrinks()
+{
+	local half
+	for half in early late; do
+		echo "extern volatile unsigned long sink;
+__attribute__((noinline)) void $half(void) { for (int i = 0; i < 100000; i++) sink += i; }" >"$tmp/$half.c"
+	done
+	cat >"$tmp/shrinks.c" <<'EOF'
+#include <time.h>
+void early(void), late(void);
+volatile unsigned long sink;
+int main(void)
+{
+	time_t begin = time(NULL);
+
+	while (time(NULL) < begin + 4)
+		early();
+	while (time(NULL) < begin + 7)
+		late();
+	return 0;
+}
+EOF
+	# The linker puts this one in front of .debug_info, which so lies in pages without code and data.
+	echo 'asm(".pushsection .debug_pubnames; .zero 20971520; .popsection");' >>"$tmp/early.c"
+	${CC:-cc} -O2 -g -shared -fPIC -o "$tmp/libshrinks.so" "$tmp/early.c" "$tmp/late.c" &&
+		${CC:-cc} -O2 -o "$tmp/shrinks" "$tmp/shrinks.c" -L"$tmp" -lshrinks -Wl,-rpath,"$tmp"
+}
+if shrinks 2>"$tmp/err"; then
+	at=$(readelf -SW "$tmp/libshrinks.so" | awk '/ \.debug_info / { sub(/.*PROGBITS/, ""); print $2 }')
+	spawn "$tmp/shrinks" >/dev/null
+	"$XPROF" record -q -F 499 -o "$tmp/shrinks.data" -p $spawned 2>"$tmp/err" &
+	recorder=$!
+	tap_children="$tap_children $recorder"
+	sleep 2
+	truncate -s $((0x$at / 4096 * 4096)) "$tmp/libshrinks.so"
+	status=0
+	wait $recorder || status=$?
+	is "$status" 0 "a file that shrinks while it is recorded: status" || diag "$(cat "$tmp/err")"
+	folded "$tmp/shrinks.data"
+	is "$report_status" 0 "a file that shrinks: the recording is complete"
+	cmp_num "$(with_frame early)" -ge 50 "a file that shrinks: what was named before has its name"
+	cmp_num "$(samples)" ">=" "$(with_frame early) + 50" "a file that shrinks: sampling went on"
+else
+	skip workloads "the library does not build: $(head -1 "$tmp/err")" "a file that shrinks"
+fi
+
 # Sample files.
 xprof report -i "$tmp/no-such-file" --folded
 refused "no such file" 1 "$tmp/no-such-file"
