@@ -13,6 +13,7 @@
 
 #define TRIES 16
 #define FRAMES_CHECKED 4	/* next to the root: the others may change while they are read */
+#define FRAMES_SEARCHED 32	/* for one of Ruby code: an Enumerator's fiber begins in C */
 #define TAGS_MAX 64
 #define MODULES_MAX 4096
 #define STATIC_TLS_MAX 0x10000	/* bytes below the thread pointer */
@@ -253,9 +254,11 @@ static enum xp_attach check_frames(struct check *c)
 	const char *bad = NULL;
 
 	c->confirmed = 0;
-	for (unsigned i = 0; !bad && i < FRAMES_CHECKED && at >= c->cfp; i++) {
+	for (unsigned i = 0; !bad && at >= c->cfp; i++) {
+		if (i >= FRAMES_CHECKED && (c->confirmed || i >= FRAMES_SEARCHED))
+			break;
 		bad = check_frame(c, at, i == 0);
-		if (bad && i && at == c->cfp)
+		if (bad && i && (at == c->cfp || i >= FRAMES_CHECKED))
 			bad = NULL;
 		at -= c->layout->cfp_size;
 	}

@@ -243,6 +243,7 @@ static void confirms_live_processes(void **state)
 	run(NULL, FIB "loop { fib(20) }", 1);
 	run(NULL, "3.times { Thread.new { sleep } }; Thread.new { loop {} }; loop {}", 5);
 	run(NULL, "f = Fiber.new { loop { Fiber.yield } }; loop { f.resume }", 0);
+	run(NULL, "Enumerator.new { loop {} }.next", 0);
 	run(NULL, "loop { GC.start }", 1);
 	run(NULL, "def d(n) n > 0 ? [1].each { d(n - 1) } : loop {} end; d(2000)", 1);
 }
