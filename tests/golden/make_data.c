@@ -111,9 +111,12 @@ static void fill_nothing(struct xp_profile *p)
 	set_counters(p, 0, 0, 0);
 }
 
+/* And with a reason that has no text. */
 static void fill_lost(struct xp_profile *p)
 {
 	set_counters(p, 7, 7, 0);
+	if (xp_profile_set_counter(p, "end.new-reason", 2))
+		die("out of memory");
 }
 
 /* Each round is a chunk of its own. */
