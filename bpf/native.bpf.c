@@ -11,6 +11,8 @@
 #define ROW_STEPS 14		/* XP_PAGE_ROWS_MAX rows */
 #define RANGE_STEPS 15		/* 32,767 mappings */
 #define RESUME_STEPS 16		/* activations looked at in one step */
+/* For frames, the end, the activations looked at, and code in no mapping that one leads out of. */
+#define STEPS_MAX (XP_NATIVE_FRAMES_MAX + 1 + XP_ACTS_MAX / RESUME_STEPS + XP_ACTS_MAX)
 #define FP_FRAME_MAX (1 << 20)	/* bytes; a larger frame is taken for a register that is no frame pointer */
 
 enum xp_resume { XP_RESUME_NONE, XP_RESUME_DONE, XP_RESUME_SEARCH };
@@ -375,7 +377,8 @@ int xp_native_loop(void *ctx)
 
 	if (!w)
 		return 0;
-	bpf_loop(XP_NATIVE_FRAMES_MAX + XP_ACTS_MAX / RESUME_STEPS + 1, loop_step, &w, 0);
+	w->sample.end = XP_END_TOO_DEEP;	/* when all steps are used up */
+	bpf_loop(STEPS_MAX, loop_step, &w, 0);
 	xp_next(ctx, w);
 	return 0;
 }
@@ -407,7 +410,8 @@ char LICENSE[] SEC("license") = "GPL";
 void xp_native_walk(struct xp_walk *w);
 void xp_native_walk(struct xp_walk *w)
 {
-	while (!step(w))
+	w->sample.end = XP_END_TOO_DEEP;
+	for (int i = 0; i < STEPS_MAX && !step(w); i++)
 		;
 }
 
