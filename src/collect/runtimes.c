@@ -126,11 +126,16 @@ static const struct xp_mapping *find_runtime(struct xp_runtimes_state *rs, int i
 
 /* Publishes the parameters; true when there was room. */
 static bool store(struct xp_runtimes_state *rs, int id, struct xp_attachment *a, const void *value,
-		  uint64_t now)
+		  uint64_t now, struct xp_err *err)
 {
 	uint16_t slot = take_slot(rs, id, now);
+	int r = slot ? rs->port.put(rs->port.ctx, id, slot, value, runtime_of(id)->value_size)
+		     : -ENOSPC;
 
-	if (!slot || rs->port.put(rs->port.ctx, id, slot, value, runtime_of(id)->value_size)) {
+	if (r) {
+		xp_err_set(err, -r, slot ? "%s: its parameters cannot be given to the kernel"
+					 : "%s: too many processes have it at once",
+			   runtime_of(id)->name);
 		drop_slot(rs, id, slot, now);
 		return false;
 	}
@@ -161,7 +166,7 @@ static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_proc
 	uint64_t value[VALUE_MAX / 8] = { 0 };
 	enum xp_attach result = runtime_of(id)->attach(data, process, m, &mem, value, &a->state, &err);
 
-	if (result == XP_ATTACH_DONE && store(rs, id, a, value, now)) {
+	if (result == XP_ATTACH_DONE && store(rs, id, a, value, now, &err)) {
 		a->status = XP_ATTACHED;
 		rs->attached[id]++;
 		note_title(rs, id, data);
@@ -173,6 +178,9 @@ static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_proc
 		return 0;
 	}
 	a->status = XP_REFUSED;
+	if (a->state)
+		runtime_of(id)->detach(a->state);
+	a->state = NULL;
 	note(rs, "process %d: %s", (int)process->pid,
 	     err.what[0] ? err.what : "the runtime did not become ready");
 	return 0;
