@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,17 +381,33 @@ static void give_up(struct xp_dso *d)
 
 void xp_dsos_sweep(struct xp_dsos *dsos, void (*fn)(void *ctx, struct xp_dso *d), void *ctx)
 {
+	uint64_t bytes = 0;
+	bool any = false;
+	unsigned enough;
+
+	for (size_t i = 0; i < dsos->list.n; i++)
+		if (!dsos->list.v[i]->refs && dsos->list.v[i]->elf)
+			bytes += dsos->list.v[i]->elf->size;
+	enough = bytes > XP_DSO_IDLE_BYTES ? 2 : XP_DSO_SWEEPS;
 	for (size_t i = 0; i < dsos->list.n; i++) {
 		struct xp_dso *d = dsos->list.v[i];
 
 		if (d->refs)
 			d->idle = 0;
-		else if (!d->given_up && d->elf && ++d->idle >= XP_DSO_SWEEPS) {
+		else if (d->elf && ++d->idle >= enough) {
 			if (fn)
 				fn(ctx, d);
 			give_up(d);
+			any = true;
 		}
 	}
+#ifdef __GLIBC__
+	/* Copies of files are large, and what is freed inside the heap would stay resident. */
+	if (any)
+		malloc_trim(0);
+#else
+	(void)any;
+#endif
 }
 
 int xp_dso_need_rows(struct xp_dso *d)

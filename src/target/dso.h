@@ -59,10 +59,12 @@ struct xp_dso *xp_dsos_get_path(struct xp_dsos *dsos, const char *path, struct x
 void xp_dso_ref(struct xp_dso *dso);		/* one more reference */
 void xp_dso_put(struct xp_dsos *dsos, struct xp_dso *dso);
 /*
- * Gives up what is held of files that XP_DSO_SWEEPS calls in a row have found without a reference;
- * fn (may be NULL) is told of each first. Their keys, paths and build ids stay.
+ * Gives up what is held of files that XP_DSO_SWEEPS calls in a row have found without a reference,
+ * or two calls when such files have more than XP_DSO_IDLE_BYTES together; fn (may be NULL) is told
+ * of each first. Their keys, paths and build ids stay.
  */
 #define XP_DSO_SWEEPS 5
+#define XP_DSO_IDLE_BYTES (64u << 20)
 void xp_dsos_sweep(struct xp_dsos *dsos, void (*fn)(void *ctx, struct xp_dso *dso), void *ctx);
 
 /* Builds cfi when it is not there; an unreadable section leaves it empty and sets problem. */
