@@ -127,7 +127,7 @@ static int put_pages(struct xp_tables *t, const struct xp_cfi *cfi, const uint32
 	size_t from = 0;
 	int r = 0;
 
-	/* Rule 0 stands for "nothing known" before a dso's first row: made so by xp_tables_add(). */
+	/* Rule 0 stands for "nothing known" before a dso's first row: see xp_tables_add(). */
 	for (uint32_t p = 0; p < table->npages; p++) {
 		uint64_t end = table->base + (p + 1) * PAGE_BYTES;
 		size_t to = from;
@@ -186,7 +186,7 @@ int xp_tables_add(struct xp_tables *t, struct xp_dso *dso)
 		if (!xp_vec_push(&t->tables))
 			return -ENOMEM;
 	table = &t->tables.v[dso->id];
-	if (table->tried)
+	if (table->tried && !(table->no_room && table->removals != t->removals))
 		return 0;
 	if (!t->nrules) {
 		r = intern_rule(t, &none, &id);
@@ -199,10 +199,25 @@ int xp_tables_add(struct xp_tables *t, struct xp_dso *dso)
 	if (r == -ENOMEM)
 		return r;
 	table->tried = true;
-	if (r == -ENOSPC)
-		t->full = true;
+	table->no_room = r == -ENOSPC;
+	table->removals = t->removals;
+	t->full |= table->no_room;
 	xp_dso_drop_rows(dso);
 	return 0;
+}
+
+void xp_tables_remove(struct xp_tables *t, const struct xp_dso *dso)
+{
+	struct xp_table *table = dso->id < t->tables.n ? &t->tables.v[dso->id] : NULL;
+
+	if (!table)
+		return;
+	if (table->npages) {
+		drop_pages(t, table->page, table->npages);
+		xp_spans_give(&t->page_spans, table->page, table->npages);
+		t->removals++;
+	}
+	memset(table, 0, sizeof(*table));
 }
 
 const struct xp_table *xp_tables_of(const struct xp_tables *t, const struct xp_dso *dso)
@@ -210,7 +225,8 @@ const struct xp_table *xp_tables_of(const struct xp_tables *t, const struct xp_d
 	return dso->id < t->tables.n && t->tables.v[dso->id].tried ? &t->tables.v[dso->id] : NULL;
 }
 
-static void fill_range(const struct xp_tables *t, const struct xp_mapping *m, struct xp_range *range)
+static void fill_range(const struct xp_tables *t, const struct xp_mapping *m,
+		       struct xp_range *range)
 {
 	const struct xp_dso *dso = xp_mapping_dso(m);
 	const struct xp_table *table = dso ? xp_tables_of(t, dso) : NULL;
@@ -226,24 +242,73 @@ static void fill_range(const struct xp_tables *t, const struct xp_mapping *m, st
 	range->npages = table->npages;
 }
 
+static bool is_anonymous(const struct xp_mapping *m)
+{
+	return !m->user && !m->ino;
+}
+
+/* All ranges of an address space, and their number; to[] has room for one per mapping. */
+static size_t fill_ranges(const struct xp_tables *t, const struct xp_maps *maps,
+			  struct xp_range *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < maps->list.n; i++) {
+		const struct xp_mapping *m = &maps->list.v[i], *before = i ? m - 1 : NULL;
+
+		if (before && before->end == m->start && is_anonymous(before) && is_anonymous(m))
+			to[n - 1].end = m->end;
+		else
+			fill_range(t, m, &to[n++]);
+	}
+	return n;
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct xp_range *x = a, *y = b;
+	uint64_t xsize = x->end - x->start, ysize = y->end - y->start;
+
+	if (!x->npages != !y->npages)
+		return x->npages ? -1 : 1;
+	return xsize > ysize ? -1 : xsize < ysize;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct xp_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
 int xp_tables_put_ranges(struct xp_tables *t, const struct xp_maps *maps, struct xp_span *span)
 {
-	size_t n = maps->list.n;
+	struct xp_range *ranges;
+	size_t n;
 	int r;
 
 	span->first = span->count = 0;
-	if (!n)
+	if (!maps->list.n)
 		return 0;
-	r = n > RANGES_MAX ? -ENOSPC : xp_spans_take(&t->range_spans, n, &span->first);
-	if (r) {
-		t->full |= r == -ENOSPC;
-		return r;
+	ranges = calloc(maps->list.n, sizeof(*ranges));
+	if (!ranges)
+		return -ENOMEM;
+	n = fill_ranges(t, maps, ranges);
+	if (n > RANGES_MAX) {
+		qsort(ranges, n, sizeof(*ranges), by_use);
+		n = RANGES_MAX;
+		qsort(ranges, n, sizeof(*ranges), by_start);
+		t->full = true;
 	}
-	span->count = n;
-	for (size_t i = 0; i < n; i++)
-		fill_range(t, &maps->list.v[i], &t->mem.ranges[span->first + i]);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	return 0;
+	r = xp_spans_take(&t->range_spans, n, &span->first);
+	if (!r) {
+		span->count = n;
+		memcpy(t->mem.ranges + span->first, ranges, n * sizeof(*ranges));
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	}
+	t->full |= r == -ENOSPC;
+	free(ranges);
+	return r;
 }
 
 int xp_tables_drop_ranges(struct xp_tables *t, struct xp_span span)

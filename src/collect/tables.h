@@ -30,6 +30,8 @@ struct xp_table {			/* the published rows of one dso */
 	uint64_t base;			/* virtual address of its first page */
 	uint64_t rows;
 	bool tried;
+	bool no_room;			/* tried again when rows of others have gone */
+	uint32_t removals;		/* of xp_tables, when it was tried */
 };
 
 struct xp_tables {
@@ -39,6 +41,7 @@ struct xp_tables {
 	uint32_t nrules;
 	XP_VEC(struct xp_table) tables;	/* by dso id */
 	uint64_t nrows;
+	uint32_t removals;		/* how often rows were given back */
 	bool full;			/* something did not fit: worth a warning */
 };
 
@@ -49,12 +52,19 @@ void xp_tables_release(struct xp_tables *t);
  * without rows, or for which there is no room (then t->full), has npages 0. 0 or -ENOMEM.
  */
 int xp_tables_add(struct xp_tables *t, struct xp_dso *dso);
+/*
+ * Gives back the rows of a dso; xp_tables_add() may publish them again. No range may refer to them,
+ * nor may a walker still use one that did: ranges.h sees to that.
+ */
+void xp_tables_remove(struct xp_tables *t, const struct xp_dso *dso);
 /* What was published of a dso; NULL before xp_tables_add(). */
 const struct xp_table *xp_tables_of(const struct xp_tables *t, const struct xp_dso *dso);
 
 /*
  * Writes the ranges of an address space (mappings annotated with dsos, see target/process.h) and
- * stores where they are. 0, -ENOSPC (t->full is set) or -ENOMEM. An empty list gives an empty span.
+ * stores where they are. Neighbours without a file become one range. Of more ranges than a walker
+ * can search, those with rows are taken first, then the largest (t->full is set). 0, -ENOSPC
+ * (t->full is set) or -ENOMEM. An empty list gives an empty span.
  */
 int xp_tables_put_ranges(struct xp_tables *t, const struct xp_maps *maps, struct xp_span *span);
 int xp_tables_drop_ranges(struct xp_tables *t, struct xp_span span);

@@ -473,6 +473,146 @@ static void programs_at_a_fixed_address(void **state)
 	end(&world);
 }
 
+/* Rows that are not needed any more make room for others, and may come back. */
+static void rows_are_given_back(void **state)
+{
+	struct world world;
+	struct xp_dso *dso, *other;
+	struct xp_cfi cfi;
+	uint64_t rows;
+
+	(void)state;
+	begin(&world, 16, 4096, 16);
+	dso = dso_of(&world, "/proc/self/exe");
+	other = dso_of(&world, "/bin/sh");
+	xp_tables_remove(&world.tables, dso);		/* never added */
+	assert_int_equal(xp_tables_add(&world.tables, other), 0);
+	rows = world.tables.nrows;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(xp_tables_add(&world.tables, dso), 0);
+		assert_true(world.tables.nrows > rows);
+		assert_int_equal(world.tables.row_spans.used, world.tables.nrows);
+		xp_tables_remove(&world.tables, dso);
+		assert_null(xp_tables_of(&world.tables, dso));
+		assert_int_equal(world.tables.nrows, rows);
+		assert_int_equal(world.tables.row_spans.used, rows);
+		assert_int_equal(world.tables.page_spans.used,
+				 xp_tables_of(&world.tables, other)->npages);
+	}
+	assert_int_equal(xp_tables_add(&world.tables, dso), 0);
+	assert_int_equal(xp_cfi_build(&cfi, dso->elf, NULL), 0);
+	for (size_t i = 0; i < cfi.rows.n; i++)
+		same_at(xp_tables_of(&world.tables, dso), &cfi, cfi.rows.v[i].vaddr);
+	xp_cfi_release(&cfi);
+	end(&world);
+}
+
+/* A file without room is tried again once rows of another have gone, not before. */
+static void room_comes_back(void **state)
+{
+	static const uint64_t vaddrs[] = { 0x10000, 0x20000, 0x30000 };
+	struct world world;
+	struct xp_dso *a = made_dso(0, vaddrs, 3, 8), *b = made_dso(1, vaddrs, 3, 8);
+
+	(void)state;
+	begin(&world, 1, 4, 16);
+	assert_int_equal(xp_tables_add(&world.tables, a), 0);
+	assert_int_equal(xp_tables_add(&world.tables, b), 0);
+	assert_true(world.tables.full);
+	assert_int_equal(xp_tables_of(&world.tables, b)->npages, 0);
+	free_made(b);
+	b = made_dso(1, vaddrs, 3, 8);
+	assert_int_equal(xp_tables_add(&world.tables, b), 0);
+	assert_int_equal(b->cfi.rows.n, 3);		/* not even looked at */
+	xp_tables_remove(&world.tables, a);
+	assert_int_equal(xp_tables_add(&world.tables, b), 0);
+	assert_int_equal(xp_tables_of(&world.tables, b)->npages, 3);
+	assert_int_equal(cfa_at(&world, b, 0x30000), 24);
+	free_made(a);
+	free_made(b);
+	end(&world);
+}
+
+static void add_code(struct xp_maps *maps, uint64_t start, uint64_t size, uint64_t ino)
+{
+	struct xp_mapping m = {
+		.start = start, .end = start + size, .ino = ino, .exec = true,
+		.path = (char[]){ "" },
+	};
+
+	assert_int_equal(xp_maps_add(maps, &m), 0);
+}
+
+static void neighbours_without_a_file_are_one_range(void **state)
+{
+	struct world world;
+	struct xp_maps maps = { 0 };
+	struct xp_span span;
+	const struct xp_range *r = NULL;
+
+	(void)state;
+	begin(&world, 1, 16, 30);
+	add_code(&maps, 0x1000, 0x1000, 0);
+	add_code(&maps, 0x2000, 0x3000, 0);
+	add_code(&maps, 0x5000, 0x1000, 7);
+	add_code(&maps, 0x6000, 0x1000, 8);
+	add_code(&maps, 0x7000, 0x1000, 0);
+	add_code(&maps, 0x9000, 0x1000, 0);
+	add_code(&maps, 0xa000, 0x1000, 0);
+	add_code(&maps, 0xb000, 0x1000, 0);
+	assert_int_equal(xp_tables_put_ranges(&world.tables, &maps, &span), 0);
+	assert_int_equal(span.count, 5);
+	r = &world.memory.ranges[span.first];
+	assert_true(r[0].start == 0x1000 && r[0].end == 0x5000);
+	assert_true(r[1].start == 0x5000 && r[1].end == 0x6000);
+	assert_true(r[2].start == 0x6000 && r[2].end == 0x7000);
+	assert_true(r[3].start == 0x7000 && r[3].end == 0x8000);
+	assert_true(r[4].start == 0x9000 && r[4].end == 0xc000);
+	xp_maps_release(&maps);
+	end(&world);
+}
+
+/* More code than a walker can search: what has rows, then what is large. */
+static void too_many_ranges(void **state)
+{
+	struct world world;
+	struct xp_maps maps = { 0 };
+	const struct xp_mapping *own;
+	struct xp_mapping m;
+	struct xp_span span;
+	struct xp_maps all = { 0 };
+	uint64_t small = 0;
+
+	(void)state;
+	begin(&world, 16, 4096, 40000);
+	assert_int_equal(xp_maps_read(&all, getpid(), NULL), 0);
+	own = xp_maps_find(&all, (uintptr_t)too_many_ranges);
+	assert_non_null(own);
+	m = *own;
+	m.end = m.start + 0x1000;
+	m.user = dso_of(&world, "/proc/self/exe");
+	assert_int_equal(xp_tables_add(&world.tables, m.user), 0);
+	for (uint64_t i = 0; i < 40000; i++)
+		add_code(&maps, 0x10000 * (i + 1), i % 8 ? 0x3000 : 0x2000, 0);
+	assert_int_equal(xp_maps_add(&maps, &m), 0);
+	assert_int_equal(xp_tables_put_ranges(&world.tables, &maps, &span), 0);
+	assert_int_equal(span.count, 32767);
+	assert_true(world.tables.full);
+	for (uint32_t i = 0; i < span.count; i++) {
+		const struct xp_range *r = &world.memory.ranges[span.first + i];
+
+		assert_true(!i || r[-1].end <= r->start);
+		small += r->end - r->start == 0x2000;
+		if (r->start == m.start)
+			assert_true(r->npages > 0);
+	}
+	assert_int_equal(small, 0);			/* 35,000 larger ones there are */
+	assert_int_equal(world.memory.ranges[span.first + span.count - 1].start, m.start);
+	xp_maps_release(&maps);
+	xp_maps_release(&all);
+	end(&world);
+}
+
 static void ranges_are_taken_and_given_back(void **state)
 {
 	struct world world;
@@ -526,6 +666,10 @@ int main(void)
 		cmocka_unit_test(ranges_lead_to_the_rows),
 		cmocka_unit_test(programs_at_a_fixed_address),
 		cmocka_unit_test(ranges_are_taken_and_given_back),
+		cmocka_unit_test(rows_are_given_back),
+		cmocka_unit_test(room_comes_back),
+		cmocka_unit_test(neighbours_without_a_file_are_one_range),
+		cmocka_unit_test(too_many_ranges),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
