@@ -21,6 +21,7 @@
 #include "cmd/cmd.h"
 #include "collect/raw.h"
 #include "config.h"
+#include "runtime/runtime.h"
 #include "target/proc.h"
 
 #define STEP_MS 100
@@ -299,6 +300,23 @@ static int describe_ends(struct xp_profile *p, const struct xp_session_stats *st
 	return r;
 }
 
+/* merge.RUNTIME.RESULT: samples with this runtime's frames, by how they were merged. */
+static int describe_runtimes(struct xp_profile *p, const struct xp_session_stats *stats)
+{
+	char key[96];
+	int r = stats->recognised[0] ? xp_profile_set_meta(p, "runtimes", stats->recognised) : 0;
+
+	for (int id = 0; id < XP_RUNTIMES_N; id++)
+		for (int i = XP_MERGE_PLACED; !r && i < XP_MERGE_RESULTS; i++) {
+			if (!stats->vm[id][i])
+				continue;
+			snprintf(key, sizeof(key), "merge.%s.%s", xp_runtimes[id]->name,
+				 xp_merge_result_name(i));
+			r = xp_profile_set_counter(p, key, stats->vm[id][i]);
+		}
+	return r;
+}
+
 static int describe_counts(struct xp_live *live)
 {
 	struct xp_profile *p = &live->profile;
@@ -315,6 +333,8 @@ static int describe_counts(struct xp_live *live)
 		r = xp_profile_set_counter(p, "kernel-cut", stats.kernel_cut);
 	if (!r)
 		r = xp_profile_set_counter(p, "processes", stats.processes);
+	if (!r)
+		r = describe_runtimes(p, &stats);
 	if (!r)
 		r = xp_profile_set_counter(p, "duration_ns", live->ended - live->started);
 	return r;
@@ -408,6 +428,37 @@ void xp_live_summary(const struct xp_live *live, char *out, size_t size)
 				 (unsigned long long)s.ends[i]);
 	if (cut)
 		add(out, size, at, ")");
+}
+
+void xp_live_runtimes(const struct xp_live *live, char *out, size_t size)
+{
+	struct xp_session_stats s;
+	uint64_t by_result[XP_MERGE_RESULTS] = { 0 }, all = 0, apart = 0;
+	size_t at, listed = 0;
+
+	xp_session_stats(live->session, &s);
+	for (int id = 0; id < XP_RUNTIMES_N; id++)
+		for (int i = XP_MERGE_PLACED; i < XP_MERGE_RESULTS; i++) {
+			by_result[i] += s.vm[id][i];
+			all += s.vm[id][i];
+		}
+	for (int i = XP_MERGE_FIBER_SWITCH; i < XP_MERGE_RESULTS; i++)
+		apart += by_result[i];
+	out[0] = 0;
+	if (!s.recognised[0])
+		return;
+	at = add(out, size, 0, "%s: %llu samples, ", s.recognised, (unsigned long long)all);
+	if (!apart) {
+		add(out, size, at, "all joined with their native frames");
+		return;
+	}
+	at = add(out, size, at, "%llu not joined with their native frames (",
+		 (unsigned long long)apart);
+	for (int i = XP_MERGE_FIBER_SWITCH; i < XP_MERGE_RESULTS; i++)
+		if (by_result[i])
+			at = add(out, size, at, "%s%s %llu", listed++ ? ", " : "",
+				 xp_merge_result_text(i), (unsigned long long)by_result[i]);
+	add(out, size, at, ")");
 }
 
 double xp_live_own_cpu(const struct xp_live *live)

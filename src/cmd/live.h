@@ -69,6 +69,11 @@ void xp_live_end(struct xp_live *live);
 int xp_live_describe(struct xp_live *live);
 /* "1,234 samples of 2 processes in 10.0 s: 0 lost, 99.8 % complete, 2 truncated (...)". */
 void xp_live_summary(const struct xp_live *live, char *out, size_t size);
+/*
+ * What was recognised: "ruby 3.1.2: 2,990 samples, all joined with their native frames", or how many
+ * were not and why; "" when there was no language runtime.
+ */
+void xp_live_runtimes(const struct xp_live *live, char *out, size_t size);
 /* Our own CPU time as a share of the wall time, both since the process began, in percent. */
 double xp_live_own_cpu(const struct xp_live *live);
 

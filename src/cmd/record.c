@@ -167,6 +167,9 @@ static void say_end(const struct xp_live *live, const struct xp_writer_stats *fi
 	xp_session_stats(live->session, &stats);
 	xp_live_summary(live, summary, sizeof(summary));
 	xp_cmd_note("%s", summary);
+	xp_live_runtimes(live, summary, sizeof(summary));
+	if (summary[0])
+		xp_cmd_note("%s", summary);
 	xp_cmd_note("wrote %s (%s); own CPU %.1f %%", strcmp(output, "-") ? output : "to stdout",
 		    xp_text_size(size, file->bytes), xp_live_own_cpu(live));
 	if (xp_cmd_verbose) {

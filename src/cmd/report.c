@@ -25,9 +25,9 @@ static const char *format_names[XP_OUTPUT_FORMATS + 1];
 static struct report_options {
 	const char *input, *call_graph, *comm, *percent_limit;
 	int format, colour;
-	bool folded, children, internals, annotate, header, header_only, pager;
+	bool folded, children, internals, gc, annotate, header, header_only, pager;
 	struct xp_opt_pids pids, tids;
-} opts = { .children = true, .header = true, .pager = true, .format = -1 };
+} opts = { .children = true, .gc = true, .header = true, .pager = true, .format = -1 };
 
 static const struct xp_opt table[] = {
 	{ .type = XP_OPT_STRING, .letter = 'i', .name = "input", .dest = &opts.input, .arg = "FILE",
@@ -52,6 +52,8 @@ static const struct xp_opt table[] = {
 	  .help = "only these threads" },
 	{ .type = XP_OPT_FLAG, .name = "internals", .dest = &opts.internals,
 	  .help = "show the interpreters' own frames" },
+	{ .type = XP_OPT_FLAG, .name = "gc", .dest = &opts.gc,
+	  .help = "show garbage collectors (default); --no-gc gives their time to the callers" },
 	{ .type = XP_OPT_FLAG, .name = "annotate-kinds", .dest = &opts.annotate,
 	  .help = "folded: mark frames _[k] kernel, _[i] inlined, _[j] JIT" },
 	{ .type = XP_OPT_FLAG, .name = "header", .dest = &opts.header,
@@ -230,6 +232,7 @@ static int report(const struct xp_profile *p, bool complete, struct xp_output *o
 		xp_cmd_warn("out of memory");
 		goto out;
 	}
+	view.no_gc = !opts.gc;
 	o->view = &view;
 	o->filter = text.len > 1 ? (const char *)text.data + 1 : NULL;
 	o->by_self = !opts.children;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which part of a profile is looked at: the threads that pass a filter, and whether frames of kind
- * internal are shown. Every way to sum up a profile takes one, so that they agree.
+ * Which part of a profile is looked at: the threads that pass a filter, and whether frames of kinds
+ * internal and gc are shown. Every way to sum up a profile takes one, so that they agree.
  */
 #ifndef XP_PROFILE_VIEW_H
 #define XP_PROFILE_VIEW_H
@@ -18,6 +18,7 @@ struct xp_view {
 	const struct xp_profile *p;	/* not owned */
 	bool *threads;			/* by thread id: its samples count */
 	bool internals;
+	bool no_gc;			/* the collector's time is its caller's */
 };
 
 /* The profile must not gain threads while the view is in use. 0 or -ENOMEM. */
@@ -29,6 +30,8 @@ uint64_t xp_view_weight(const struct xp_view *v);
 
 static inline bool xp_view_shows(const struct xp_view *v, const struct xp_frame *f)
 {
+	if (f->kind == XP_FRAME_GC)
+		return !v->no_gc;
 	return v->internals || f->kind != XP_FRAME_INTERNAL;
 }
 

@@ -48,6 +48,22 @@ const char *xp_merge_result_text(enum xp_merge_result result)
 	return (unsigned)result < XP_MERGE_RESULTS && texts[result] ? texts[result] : "";
 }
 
+const char *xp_merge_result_name(enum xp_merge_result result)
+{
+	static const char *const names[XP_MERGE_RESULTS] = {
+		[XP_MERGE_NOTHING] = "nothing",
+		[XP_MERGE_PLACED] = "placed",
+		[XP_MERGE_NATIVE_CUT] = "native-cut",
+		[XP_MERGE_VM_CUT] = "vm-cut",
+		[XP_MERGE_FIBER_SWITCH] = "fiber-switch",
+		[XP_MERGE_COUNTS] = "counts",
+		[XP_MERGE_NO_ADDRESS] = "no-address",
+		[XP_MERGE_UNMATCHED] = "unmatched",
+	};
+
+	return (unsigned)result < XP_MERGE_RESULTS ? names[result] : "unknown";
+}
+
 static bool fits(const struct xp_merge_part *part)
 {
 	return part->result == XP_MERGE_PLACED || part->result == XP_MERGE_NATIVE_CUT ||

@@ -69,6 +69,8 @@ enum xp_merge_result {
 };
 /* "fiber switch" and the like; "" for the first two. */
 const char *xp_merge_result_text(enum xp_merge_result result);
+/* One word for counters and files: "placed", "fiber-switch". */
+const char *xp_merge_result_name(enum xp_merge_result result);
 
 /* What one runtime's walker found; all lists leaf first. */
 struct xp_merge_part {
