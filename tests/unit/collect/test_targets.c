@@ -93,26 +93,82 @@ static void an_added_mapping_keeps_older_generations(void **state)
 	assert_null(xp_maps_find(&t->process.maps, HIGH + 0x3000)->user);
 }
 
-static void replaced_code_makes_older_generations_invalid(void **state)
+static bool trusts(const struct xp_target *t, uint32_t generation, uint64_t pc)
+{
+	struct xp_raw_frame frames[3] = { { 0x1000, 0 }, { pc, 0 }, { 0x2000, 0 } };
+
+	return xp_target_trusts(t, generation, frames, 3);
+}
+
+static void replaced_code_makes_samples_there_invalid(void **state)
 {
 	struct fixture *f = *state;
 	struct xp_target *t = attach_self(f, 100);
 
 	apply(f, mmap_of(200, getpid(), HIGH, 0x3000, 12), "/nowhere/lib.so");
 	settle(f, 300);
-	assert_int_equal(t->min_generation, 0);
+	assert_true(trusts(t, 1, HIGH));
 	apply(f, mmap_of(400, getpid(), HIGH + 0x2000, 0x3000, 13), "/nowhere/other.so");
-	assert_int_equal(t->min_generation, 3);
+	assert_int_equal(t->min_generation, 0);
 	settle(f, 500);
 	assert_int_equal(last_put(f, getpid()).generation, 3);
 	assert_int_equal(xp_maps_find(&t->process.maps, HIGH + 0x1fff)->ino, 12);
 	assert_int_equal(xp_maps_find(&t->process.maps, HIGH + 0x2000)->ino, 13);
+	for (uint32_t old = 0; old < 3; old++) {
+		assert_true(trusts(t, old, HIGH + 0x1fff));
+		assert_false(trusts(t, old, HIGH + 0x2000));
+		assert_false(trusts(t, old, HIGH + 0x5000));	/* behind its last call */
+		assert_true(trusts(t, old, HIGH + 0x5001));
+		assert_true(xp_target_trusts(t, old, NULL, 0));
+	}
+	assert_true(trusts(t, 3, HIGH + 0x2000));
 	/* A JIT engine's memory where a file was, and a file where that was. */
 	apply(f, mmap_of(600, getpid(), HIGH, 0x1000, 0), "//anon");
-	assert_int_equal(t->min_generation, 4);
+	assert_false(trusts(t, 3, HIGH + 0xfff));
+	assert_true(trusts(t, 4, HIGH + 0xfff));
+	assert_true(trusts(t, 3, HIGH + 0x2000));
 	settle(f, 700);
 	apply(f, mmap_of(800, getpid(), HIGH, 0x1000, 14), "/nowhere/lib.so");
-	assert_int_equal(t->min_generation, 5);
+	assert_false(trusts(t, 4, HIGH));
+	assert_true(trusts(t, 5, HIGH));
+	assert_int_equal(t->replaced.n, 2);
+	/* A child inherits what is not to be believed, an exec makes it pointless. */
+	apply(f, fork_of(900, getpid(), GHOST), "");
+	assert_false(trusts(xp_targets_find(&f->targets, GHOST), 4, HIGH));
+	apply(f, event_of(XP_EVENT_EXEC, 1000, getpid()), "x");
+	assert_int_equal(t->replaced.n, 0);
+	assert_false(trusts(t, 4, 0x1000));
+}
+
+/* More places than are remembered: the oldest one's generation is what all samples must have. */
+static void many_places_of_replaced_code(void **state)
+{
+	struct fixture *f = *state;
+	struct xp_target *t = attach_self(f, 100);
+
+	for (uint64_t i = 0; i < XP_REPLACED_MAX + 2; i++)
+		apply(f, mmap_of(200, getpid(), HIGH + 0x10000 * i, 0x1000, 12), "/nowhere/a.so");
+	for (uint64_t i = 0; i < XP_REPLACED_MAX + 2; i++) {
+		settle(f, 300 + i);
+		apply(f, mmap_of(400 + i, getpid(), HIGH + 0x10000 * i, 0x1000, 13),
+		      "/nowhere/b.so");
+	}
+	assert_int_equal(t->replaced.n, XP_REPLACED_MAX);
+	assert_int_equal(t->min_generation, 4);	/* of the second */
+	assert_false(trusts(t, 3, 0x1000));
+	assert_true(trusts(t, 4, 0x1000));
+	assert_false(trusts(t, 4, HIGH + 0x20000));
+	/* The same place again and again takes one place; one over all takes all. */
+	for (int i = 0; i < 50; i++) {
+		apply(f, mmap_of(500, getpid(), HIGH + 0x20000, 0x1000, 100 + i), "/nowhere/c.so");
+		settle(f, 500);
+	}
+	assert_int_equal(t->min_generation, 4);
+	assert_int_equal(t->replaced.n, XP_REPLACED_MAX);
+	apply(f, mmap_of(600, getpid(), HIGH, 0x1000000, 12), "/nowhere/d.so");
+	assert_int_equal(t->replaced.n, 1);
+	assert_false(trusts(t, t->set->generation, HIGH + 0x800000));
+	assert_true(trusts(t, t->set->generation + 1, HIGH + 0x800000));
 }
 
 static void odd_mappings_are_passed_over(void **state)
@@ -275,12 +331,12 @@ static void replaced_ranges_are_given_back_later(void **state)
 	n = last_put(f, getpid()).count;
 	apply(f, mmap_of(200, getpid(), HIGH, 0x1000, 12), "/nowhere/lib.so");
 	settle(f, 1000);
-	assert_int_equal(f->targets.retired.n, 1);
+	assert_int_equal(f->targets.sets.retired.n, 1);
 	assert_int_equal(f->tables.range_spans.used, used + n + 1);
 	settle(f, 1000 + SECOND - 1);
-	assert_int_equal(f->targets.retired.n, 1);
+	assert_int_equal(f->targets.sets.retired.n, 1);
 	settle(f, 1000 + SECOND);
-	assert_int_equal(f->targets.retired.n, 0);
+	assert_int_equal(f->targets.sets.retired.n, 0);
 	assert_int_equal(f->tables.range_spans.used, used + 1);
 }
 
@@ -447,7 +503,7 @@ static void many_processes(void **state)
 	settle(f, 102 * SECOND);
 	assert_int_equal(f->tables.range_spans.used, used);
 	assert_int_equal(f->targets.list.n, 1);
-	assert_int_equal(f->targets.retired.n, 0);
+	assert_int_equal(f->targets.sets.retired.n, 0);
 	assert_int_equal(f->targets.by_pid.n, 1);
 	assert_false(f->tables.full);
 }
@@ -459,7 +515,8 @@ int main(void)
 		TEST(attaching_publishes_the_mappings),
 		TEST(attaching_to_nobody_fails),
 		TEST(an_added_mapping_keeps_older_generations),
-		TEST(replaced_code_makes_older_generations_invalid),
+		TEST(replaced_code_makes_samples_there_invalid),
+		TEST(many_places_of_replaced_code),
 		TEST(odd_mappings_are_passed_over),
 		TEST(exec_makes_older_generations_invalid),
 		TEST(an_exec_before_the_mappings_were_read_is_known),
