@@ -62,6 +62,12 @@
  *	collect/perf.c		perf_event_open(2), and what to say when it fails
  *	collect/sideband.c	mappings, names and new processes as the kernel reports them
  *	collect/targets.c	the processes that are sampled
+ *	collect/targets_events.c ... events applied to them
+ *	collect/targets_maps.c	... their mappings
+ *	collect/targets_impl.h	... what these share
+ *	collect/threads.c	... names of their threads
+ *	collect/ranges.c	... ranges published of them
+ *	collect/life.c		... who has ended, or is another by now
  *	collect/runtimes.c	the language runtimes in them
  *	collect/tables.c	unwind rows in the memory that the kernel side reads
  *	collect/raw.c		a record, checked

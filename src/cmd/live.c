@@ -195,6 +195,8 @@ int xp_live_start(struct xp_live *live, struct xp_err *err)
 	live->started = live->ended = now_ns();
 	if (!r && live->child.pid)
 		r = xp_child_release(&live->child, live->options->command, err);
+	if (!r && live->child.pid)
+		xp_session_released(live->session, live->child.pid);
 	return r;
 }
 

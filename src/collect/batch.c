@@ -277,7 +277,7 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	placed.nkernel = head->nkernel;
 	placed.first = b->places.n;
 	placed.first_native = b->natives.n;
-	if (placed.nnative && (!target || head->generation < target->min_generation)) {
+	if (placed.nnative && (!target || !xp_target_trusts(target, head->generation, raw.native, head->nnative))) {
 		/* Walked with the tables of another address space: only a leaf in this one is sure. */
 		placed.nnative = leaf_is_known(target, &raw);
 		placed.end = XP_END_NO_PROCESS;

@@ -209,12 +209,8 @@ int xp_session_add_process(struct xp_session *s, pid_t pid, struct xp_err *err)
 static void prepare_dso(void *ctx, const char *path)
 {
 	struct xp_session *s = ctx;
-	struct xp_dso *dso = xp_dsos_get_path(s->dsos, path, NULL);
 
-	if (dso) {
-		xp_tables_add(&s->tables, dso);
-		xp_runtimes_probe(&s->runtimes, dso);
-	}
+	xp_targets_prepare(&s->targets, path);
 }
 
 int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, struct xp_err *err)
@@ -222,6 +218,11 @@ int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, s
 	prepare_dso(s, program);
 	xp_dso_needed(program, prepare_dso, s);
 	return xp_targets_add_child(&s->targets, pid, err);
+}
+
+void xp_session_released(struct xp_session *s, pid_t pid)
+{
+	xp_targets_released(&s->targets, pid);
 }
 
 static bool is_new_code(uint8_t end)
@@ -235,7 +236,7 @@ static int place_raw(struct xp_session *s, const struct xp_raw_copy *copy)
 	int r;
 
 	if (copy->kind == XP_RAW_EXIT) {
-		xp_targets_exited(&s->targets, ((const struct xp_raw_note *)data)->pid);
+		xp_targets_ended(&s->targets, ((const struct xp_raw_note *)data)->pid, copy->time);
 		return 0;
 	}
 	if (copy->kind == XP_RAW_EXEC) {

@@ -53,6 +53,8 @@ void xp_session_free(struct xp_session *s);
 int xp_session_add_process(struct xp_session *s, pid_t pid, struct xp_err *err);
 /* Adds a child of ours that is about to exec program; tables of what it will map are made now. */
 int xp_session_add_child(struct xp_session *s, pid_t pid, const char *program, struct xp_err *err);
+/* That child has begun to run its program. */
+void xp_session_released(struct xp_session *s, pid_t pid);
 int xp_session_start(struct xp_session *s, struct xp_err *err);
 /*
  * Waits until there is something or the time is over (or a signal came, with the mask in force while

@@ -31,7 +31,7 @@ static void check_list(const struct xp_maps *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct xp_maps m = { XP_VEC_INIT }, copy = { XP_VEC_INIT };
+	struct xp_maps m = { 0 }, copy = { 0 };
 
 	if (xp_maps_parse(&m, (const char *)data, size, NULL) == 0) {
 		check_list(&m);
