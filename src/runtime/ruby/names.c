@@ -428,10 +428,10 @@ int xp_ruby_names_frame(struct xp_ruby_names *n, const struct xp_raw_vm_frame *r
 	if (r == -ESRCH)
 		return plain_frame(n, "[ruby: process ended before it was named]", XP_FRAME_MARK,
 				   profile, frame);
+	/* JIT code makes a frame the current one before it has set its iseq and method entry. */
+	if (leaf && !(flags & XP_RUBY_EP_CUT))
+		return plain_frame(n, "[half-pushed frame]", XP_FRAME_MARK, profile, frame);
 	if (pair.cfunc && !pair.code)
 		return plain_frame(n, "[unknown C function]", XP_FRAME_CFUNC, profile, frame);
-	/* JIT code makes a frame the current one before it has set its iseq. */
-	if (leaf)
-		return plain_frame(n, "[half-pushed frame]", XP_FRAME_MARK, profile, frame);
 	return plain_frame(n, "[unknown ruby frame]", XP_FRAME_MARK, profile, frame);
 }

@@ -287,6 +287,9 @@ static void leaf_without_code(void **state)
 	assert_string_equal(text_of(id), "mark [half-pushed frame] :0");
 	raw.code_flags = cfunc;
 	assert_int_equal(xp_ruby_names_frame(names, &raw, true, batch, &profile, &id), 0);
+	assert_string_equal(text_of(id), "mark [half-pushed frame] :0");
+	raw.code_flags |= (uint64_t)XP_RUBY_EP_CUT << 48;
+	assert_int_equal(xp_ruby_names_frame(names, &raw, true, batch, &profile, &id), 0);
 	assert_string_equal(text_of(id), "cfunc [unknown C function] :0");
 }
 
