@@ -35,7 +35,7 @@ block()
 # Folders of the tree that hold files, as far as they are ours: what a build makes is left aside.
 folders()
 {
-	find bpf src/* man completions tests/* .ci -maxdepth 0 -type d | while read -r folder; do
+	find bpf src/* src/*/* man completions tests/* .ci -maxdepth 0 -type d | while read -r folder; do
 		[ -z "$(find "$folder" -type f ! -name '*.o' ! -name '*.trs' ! -name '*.log' | head -n 1)" ] ||
 			echo "$folder/"
 	done | LC_ALL=C sort
