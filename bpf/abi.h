@@ -32,6 +32,7 @@ enum xp_end {
 	XP_END_READ,		/* the stack could not be read */
 	XP_END_32BIT,		/* 32-bit code */
 	XP_END_BACKWARDS,	/* the caller's frame would lie below this one: damaged stack */
+	XP_END_STACK_SWITCH,	/* the code went to another stack: set by user space, which reads it */
 	XP_END_REASONS
 };
 
@@ -49,6 +50,7 @@ enum xp_raw_flags {
 #define XP_TAIL_FRAMES 16		/* native frames walked by one program of the tail-call variant */
 #define XP_TAIL_CALLS 16		/* of the kernel's 33, what native frames may use ... */
 #define XP_TAIL_CALLS_SHARED 8		/* ... and what is left to them when VM frames follow */
+#define XP_LEAF_WORDS 8
 #define XP_VM_FRAMES_MAX 8192
 #define XP_ACTS_MAX 1024
 #define XP_SAMPLE_WORDS 32768		/* power of two: the payload in 64-bit words, all parts together */
@@ -73,9 +75,11 @@ struct xp_raw_frame {
 };
 
 enum xp_raw_frame_flags {
-	XP_FRAME_BY_FP = 1,		/* the step out of this frame used the frame pointer */
+	XP_FRAME_BY_FP = 1,		/* the step out of this frame used the frame pointer, or the
+					 * stack ended here because of it (XP_END_FP_ZERO) */
 	XP_FRAME_SIGNAL = 2,		/* a signal trampoline: the next frame's pc is exact */
 	XP_FRAME_RESUMED = 4,		/* the next frame was found by a runtime's activation; its pc is exact */
+	XP_FRAME_BY_SP = 8,		/* ... by a distance from the stack pointer */
 };
 
 struct xp_raw_sample {
@@ -113,7 +117,11 @@ enum xp_raw_part_flags {
  * native activations, and struct xp_raw_vm_frame frames[nframes], both leaf first.
  */
 struct xp_raw_part {
-	__u8 runtime;			/* enum xp_runtime_id */
+	/*
+	 * enum xp_runtime_id. Of native code there is a part when the leaf's step used the frame
+	 * pointer: acts are the XP_LEAF_WORDS words at its stack pointer, nframes is 0.
+	 */
+	__u8 runtime;
 	__u8 end, acts_end;		/* enum xp_vm_end */
 	__u8 flags;			/* enum xp_raw_part_flags */
 	__u16 nacts, nframes;

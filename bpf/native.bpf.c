@@ -169,8 +169,11 @@ static __always_inline int step_fp(struct xp_walk *w)
 
 	if (!w->fp_known)
 		return stop(w, XP_END_NO_ROWS);
-	if (!fp)
+	if (!fp) {
+		flag_frame(w, XP_FRAME_BY_FP);
+		w->sample.flags |= XP_RAW_USED_FP;
 		return stop(w, XP_END_FP_ZERO);
+	}
 	if (fp < w->sp || fp - w->sp > FP_FRAME_MAX || (fp & 7))
 		return stop(w, XP_END_NO_ROWS);
 	if (xp_read_user(pair, sizeof(pair), fp))
@@ -208,13 +211,24 @@ static __always_inline int step_signal(struct xp_walk *w)
 	return 0;
 }
 
+/*
+ * The leaf is a thread that has just begun: the kernel gives it a result of 0 (Linux,
+ * arch/x86/kernel/process.c, copy_thread()) and its parent another.
+ */
+static __always_inline int is_new_thread(const struct xp_walk *w, const struct xp_rule *rule)
+{
+	return w->exact && w->all_regs && !w->gregs && rule->reg < XP_DWARF_REGS &&
+	       !((const __u64 *)&w->regs)[xp_place(XP_PLACES_IN_REGS, rule->reg)];
+}
+
 /* The canonical frame address by a rule; false with the end's reason set. */
 static __always_inline int find_cfa(struct xp_walk *w, const struct xp_rule *rule, __u64 *cfa)
 {
 	__u8 kind = rule->kind;
 	__u64 at;
 
-	if (kind == XP_RULE_SP) {
+	if (kind == XP_RULE_SP || kind == XP_RULE_FORK) {
+		flag_frame(w, XP_FRAME_BY_SP);
 		*cfa = w->sp + rule->cfa_off;
 		return 1;
 	}
@@ -356,11 +370,32 @@ static __always_inline int step(struct xp_walk *w)
 	rule = find_rule(w, lookup);
 	if (!rule || rule->kind == XP_RULE_NONE)
 		return step_blind(w, 1);
-	if (rule->kind == XP_RULE_END)
+	if (rule->kind == XP_RULE_END || (rule->kind == XP_RULE_FORK && is_new_thread(w, rule)))
 		return stop(w, XP_END_OUTERMOST);
 	if (rule->kind == XP_RULE_SIGNAL)
 		return step_signal(w);
 	return step_rule(w, rule);
+}
+
+/*
+ * After the walk: what lies on the stack at a leaf that was left by frame pointer. A return address
+ * there is the caller's when the leaf has not set up a frame of its own; user space can tell.
+ */
+static __always_inline void push_leaf_words(struct xp_walk *w)
+{
+	struct xp_raw_part part = { .runtime = XP_RUNTIME_NATIVE, .nacts = XP_LEAF_WORDS };
+	__u64 words[XP_LEAF_WORDS], leaf;
+
+	if (!(w->sample.flags & XP_RAW_USED_FP))
+		return;
+	leaf = w->payload[(w->sample.nkernel + 1) & (XP_SAMPLE_WORDS - 1)];
+	if (!((leaf >> 48) & XP_FRAME_BY_FP) || xp_read_user(words, sizeof(words), w->regs.sp))
+		return;
+	xp_push(w, ((__u64 *)&part)[0]);
+	xp_push(w, ((__u64 *)&part)[1]);
+	for (int i = 0; i < XP_LEAF_WORDS; i++)
+		xp_push(w, words[i]);
+	w->sample.nparts++;
 }
 
 #ifdef __bpf__
@@ -379,6 +414,7 @@ int xp_native_loop(void *ctx)
 		return 0;
 	w->sample.end = XP_END_TOO_DEEP;	/* when all steps are used up */
 	bpf_loop(STEPS_MAX, loop_step, &w, 0);
+	push_leaf_words(w);
 	xp_next(ctx, w);
 	return 0;
 }
@@ -398,6 +434,7 @@ int xp_native_tail(void *ctx)
 		bpf_tail_call(ctx, &stages, XP_STAGE_NATIVE);
 	stop(w, XP_END_TAIL_CALLS);
 finish:
+	push_leaf_words(w);
 	xp_next(ctx, w);
 	return 0;
 }

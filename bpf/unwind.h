@@ -23,6 +23,8 @@ enum xp_rule_kind {
 	XP_RULE_DEREF_SP,	/* CFA = *(stack pointer + cfa_off) + deref_add */
 	XP_RULE_REG,		/* CFA = register reg + cfa_off; usable where that register is known */
 	XP_RULE_BAD,		/* an expression or a register rule that rows cannot hold */
+	XP_RULE_FORK,		/* behind the system call that makes a thread: as XP_RULE_END in the
+				 * new one, whose register reg is 0 there, else as XP_RULE_SP */
 	XP_RULE_KINDS
 };
 
@@ -37,7 +39,7 @@ enum xp_saved_reg { XP_SAVED_RBX, XP_SAVED_R12, XP_SAVED_R13, XP_SAVED_R14, XP_S
 struct xp_rule {
 	__s16 fp_off;			/* caller's frame pointer is saved at CFA + fp_off; or XP_FP_* */
 	__u8 kind;			/* enum xp_rule_kind */
-	__u8 reg;			/* XP_RULE_REG, or ra 0: DWARF number */
+	__u8 reg;			/* XP_RULE_REG and FORK, or ra 0: DWARF number */
 	__s32 cfa_off;
 	__u8 save[XP_SAVED_N];		/* saved at CFA - 8 * n; 0: unchanged; or XP_SAVE_LOST */
 	__u8 ra;			/* return address at CFA - 8 * ra; 0: in reg */

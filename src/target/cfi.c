@@ -423,7 +423,7 @@ int xp_cfi_build(struct xp_cfi *cfi, const struct xp_elf *elf, struct xp_err *er
 	find_debug_frame(elf, &in, &inflated, cfi);
 	rc = build(cfi, elf->machine, &in, err);
 	release(&inflated);
-	if (!rc && xp_cfi_mend_blobs(cfi, elf)) {
+	if (!rc && (xp_cfi_mend_blobs(cfi, elf) || xp_cfi_mend_stubs(cfi, elf))) {
 		xp_cfi_release(cfi);
 		rc = xp_err_set(err, ENOMEM, "out of memory for unwind rows");
 	}

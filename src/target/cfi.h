@@ -13,6 +13,9 @@
  * and hand-written assembler have their functions there alone. One of its FDEs is used where no FDE
  * of .eh_frame overlaps it and it lies between the ends of the executable segments.
  *
+ * Machine code tells more in three cases: signal trampolines without 'S', glibc's __start_context,
+ * and the system call of clone (cfi_rule.c).
+ *
  * A rule that does not name a place (XP_RULE_NONE, SIGNAL, END, BAD) is zero but for its kind. A
  * saved register that rows cannot express is XP_FP_LOST or XP_SAVE_LOST, never "unchanged".
  */
@@ -32,7 +35,7 @@ struct xp_cfi_row {
 	uint32_t rule;			/* index into rules */
 };
 
-struct xp_cfi_func {			/* bounds of one FDE */
+struct xp_cfi_func {			/* bounds of one FDE, or of a signal trampoline without */
 	uint64_t start, end;		/* [start, end) */
 };
 

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "bpf/unwind.h"
+#include "target/cfi.h"
 
 /* The registers whose saved places are followed; the saved ones in the order of xp_saved_reg. */
 enum xp_cfi_column {
@@ -136,5 +137,19 @@ int xp_cfi_run_next(struct xp_cfi_run *run);
 /* The rule that a state comes down to. */
 struct xp_rule xp_cfi_rule(const struct xp_cfi_arch *arch, const struct xp_cfi_cie *cie,
 			   const struct xp_cfi_state *state);
+
+/*
+ * Puts rows where machine code tells more than call frame information does, in x86-64 images:
+ *	- signal trampolines without 'S' (musl's __restore_rt; Go's runtime.sigreturn), recognised
+ *	  by all of their bytes, get XP_RULE_SIGNAL, and bounds if they had none;
+ *	- functions that a return leads into and that begin by taking the stack pointer from a
+ *	  register that calls preserve (glibc's __start_context, below the function of a
+ *	  makecontext()) have no caller: XP_RULE_END;
+ *	- the system call between a function and an outermost one that follows it at most 16 bytes
+ *	  behind (glibc's clone and clone3) is where a new thread begins: XP_RULE_FORK.
+ * The byte before the first two has the same rule: what returns to them is looked up there. 0 or
+ * -ENOMEM.
+ */
+int xp_cfi_mend_stubs(struct xp_cfi *cfi, const struct xp_elf *elf);
 
 #endif

@@ -306,8 +306,10 @@ static void frame_pointer_steps(void **state)
 	rules[1] = reg_rule(3);
 	expect_walk(XP_END_BAD_RULE, 2, IN(0), IN(1));
 	regs.bp = 0;
+	/* The end of a chain, or no frame pointer at all: user space has to judge the frame. */
 	expect_walk(XP_END_FP_ZERO, 1, IN(0));
-	assert_int_equal(w.sample.flags, 0);
+	expect_cfa(0, 0, XP_FRAME_BY_FP);
+	assert_int_equal(w.sample.flags, XP_RAW_USED_FP);
 	regs.bp = AT(9);			/* below the stack pointer */
 	expect_walk(XP_END_NO_ROWS, 1, IN(0));
 	regs.bp = AT(20) + 4;
@@ -319,6 +321,8 @@ static void frame_pointer_steps(void **state)
 	assert_int_equal(w.sample.flags, 0);
 	regs.bp = AT(30);			/* the end of a chain: no return address */
 	expect_walk(XP_END_FP_ZERO, 1, IN(0));
+	expect_cfa(0, 0, XP_FRAME_BY_FP);
+	assert_int_equal(w.sample.flags, XP_RAW_USED_FP);
 	regs.bp = AT(10);			/* nothing but the saved pair is on the stack */
 	stack[11] = IN(1);
 	end_rule(1);
@@ -346,6 +350,95 @@ static void mixed_steps(void **state)
 	expect_cfa(1, AT(12), XP_FRAME_BY_FP);
 	expect_cfa(2, AT(16), 0);
 	expect_cfa(3, AT(22), XP_FRAME_BY_FP);
+}
+
+/* Frames that are left by the stack pointer are told: their code may have moved it elsewhere. */
+static void steps_by_the_stack_pointer_are_told(void **state)
+{
+	(void)state;
+	regs.bp = AT(3);
+	rules[0] = sp_rule(16);
+	rules[1] = fp_rule();
+	end_rule(2);
+	stack[1] = IN(1);
+	stack[4] = IN(2);
+	expect_walk(XP_END_OUTERMOST, 3, IN(0), IN(1), IN(2));
+	assert_int_equal(frame_flags(walk_frame(&w, 0)), XP_FRAME_BY_SP);
+	assert_int_equal(frame_flags(walk_frame(&w, 1)), 0);
+	assert_int_equal(frame_flags(walk_frame(&w, 2)), 0);
+}
+
+/* Behind clone's system call: the new thread has no caller, its parent has. */
+static void threads_that_have_just_begun(void **state)
+{
+	(void)state;
+	rules[0] = sp_rule(8);
+	rules[0].kind = XP_RULE_FORK;
+	end_rule(1);
+	stack[0] = IN(1);
+	regs.ax = 0;
+	expect_walk(XP_END_OUTERMOST, 1, IN(0));
+	regs.ax = 4711;
+	expect_walk(XP_END_OUTERMOST, 2, IN(0), IN(1));
+	regs.ax = (__u64)-11;
+	expect_walk(XP_END_OUTERMOST, 2, IN(0), IN(1));
+	/* Another register, and one that is none. */
+	rules[0].reg = 3;
+	regs.bx = 0;
+	expect_walk(XP_END_OUTERMOST, 1, IN(0));
+	rules[0].reg = 200;
+	expect_walk(XP_END_OUTERMOST, 2, IN(0), IN(1));
+	/* Only the leaf's registers are those after the call. */
+	rules[0] = sp_rule(8);
+	rules[2] = sp_rule(8);
+	rules[2].kind = XP_RULE_FORK;
+	regs.ax = 0;
+	stack[0] = IN(2);
+	stack[1] = IN(1);
+	expect_walk(XP_END_OUTERMOST, 3, IN(0), IN(2), IN(1));
+}
+
+/* The leaf's words follow the frames when it was left by frame pointer, and only then. */
+static void words_at_the_leaf(void **state)
+{
+	const struct xp_raw_part *part;
+
+	(void)state;
+	regs.bp = AT(20);
+	end_rule(1);
+	stack[21] = IN(1);
+	for (int i = 0; i < XP_LEAF_WORDS; i++)
+		stack[i] = 0x1000 + (uint64_t)i;
+	expect_walk(XP_END_OUTERMOST, 2, IN(0), IN(1));
+	push_leaf_words(&w);
+	assert_int_equal(w.words, 4 + 2 + XP_LEAF_WORDS);
+	assert_int_equal(w.sample.nparts, 1);
+	part = (const struct xp_raw_part *)&w.payload[4];
+	assert_int_equal(part->runtime, XP_RUNTIME_NATIVE);
+	assert_int_equal(part->nacts, XP_LEAF_WORDS);
+	assert_int_equal(part->nframes, 0);
+	assert_int_equal(part->end, XP_VM_END_NONE);
+	for (int i = 0; i < XP_LEAF_WORDS; i++)
+		assert_int_equal(w.payload[6 + i], 0x1000 + i);
+	/* Another frame was left so. */
+	rules[0] = sp_rule(8);
+	rules[1] = (struct xp_rule){ .kind = XP_RULE_NONE };
+	end_rule(2);
+	stack[0] = IN(1);
+	stack[21] = IN(2);
+	expect_walk(XP_END_OUTERMOST, 3, IN(0), IN(1), IN(2));
+	assert_int_equal(w.sample.flags, XP_RAW_USED_FP);
+	push_leaf_words(&w);
+	assert_int_equal(w.words, 6);
+	/* Words that cannot be read. */
+	rules[0] = (struct xp_rule){ .kind = XP_RULE_NONE };
+	regs.sp = AT(STACK_WORDS - 4);
+	regs.bp = AT(STACK_WORDS - 4);
+	stack[STACK_WORDS - 3] = IN(2);
+	expect_walk(XP_END_OUTERMOST, 2, IN(0), IN(2));
+	push_leaf_words(&w);
+	assert_int_equal(w.words, 4);
+	assert_int_equal(w.sample.nparts, 0);
 }
 
 static void high_addresses_keep_their_flags_apart(void **state)
@@ -380,6 +473,9 @@ int main(void)
 		cmocka_unit_test_setup(frames_follow_the_kernel_stack, setup),
 		cmocka_unit_test_setup(frame_pointer_steps, setup),
 		cmocka_unit_test_setup(mixed_steps, setup),
+		cmocka_unit_test_setup(steps_by_the_stack_pointer_are_told, setup),
+		cmocka_unit_test_setup(threads_that_have_just_begun, setup),
+		cmocka_unit_test_setup(words_at_the_leaf, setup),
 		cmocka_unit_test_setup(high_addresses_keep_their_flags_apart, setup),
 	};
 

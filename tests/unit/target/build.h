@@ -105,4 +105,19 @@ static inline void build_output(const char *command, char *out, size_t n)
 	pclose(f);
 }
 
+/* Address of a symbol in a program; asserts that it is there. */
+static inline uint64_t build_address(const char *path, const char *name)
+{
+	char command[256], line[64] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command), "nm '%s' | awk '$3 == \"%s\" { print $1 }'", path, name);
+	f = popen(command, "r");
+	assert_non_null(f);
+	if (!fgets(line, sizeof(line), f))
+		fail_msg("%s: no %s", path, name);
+	pclose(f);
+	return strtoull(line, NULL, 16);
+}
+
 #endif

@@ -52,7 +52,8 @@ static inline void assert_sound(const struct xp_cfi *cfi)
 	if (cfi->rows.n)
 		assert_rule("last row", &cfi->rules.v[cfi->rows.v[cfi->rows.n - 1].rule], &none);
 	assert_int_equal(cfi->rows.n == 0, cfi->funcs.n == 0);
-	assert_true(cfi->funcs.n + cfi->bad_fdes <= cfi->nfdes);
+	/* A few trampolines have bounds without an FDE. */
+	assert_true(cfi->funcs.n + cfi->bad_fdes <= cfi->nfdes + 32);
 }
 
 #endif

@@ -214,6 +214,10 @@ static uint64_t compare_at(const struct sections *dw, const struct xp_cfi *cfi, 
 	} else if (!frame && func && vaddr >= func->end && vaddr - func->end < 16 &&
 		   found == xp_cfi_rule_at(cfi, func->end - 1)) {
 		res->padding++;
+	} else if (ours.kind == XP_RULE_FORK ? !frame && func && vaddr - func->end < 16 :
+		   (ours.kind == XP_RULE_END || ours.kind == XP_RULE_SIGNAL) &&
+		   (!frame || (theirs.kind == XP_RULE_SP && theirs.cfa_off == 8))) {
+		res->stubs++;
 	} else if (frame && func && vaddr < func->end && (start < func->start || end > func->end)) {
 		res->overlap++;
 	} else if (res->different++ == 0) {

@@ -16,6 +16,7 @@ struct cfi_oracle {
 	size_t same;		/* every field of the rule is equal */
 	size_t padding;		/* libdw has nothing: a gap of up to 16 bytes after a function */
 	size_t overlap;		/* several FDEs cover the address and libdw took another one */
+	size_t stubs;		/* machine code told more: see xp_cfi_mend_stubs() */
 	size_t different;
 	char first[512];	/* describes the first difference */
 };

@@ -145,6 +145,7 @@ static void assert_agrees(const char *name, const struct xp_elf *image, Elf *elf
 		      result.overlap, result.different);
 	if (result.different || result.overlap)
 		fail_msg("%s: %s", name, result.first);
+	assert_true(result.stubs < 100);
 	assert_true(result.same > cfi.rows.n);
 	xp_cfi_release(&cfi);
 }
@@ -301,6 +302,110 @@ static void realigned_stacks(void **state)
 	xp_elf_free(elf);
 }
 
+/* Functions whose code tells what their unwind information does not. */
+#define STUB(NAME) ".skip 32, 0xcc\n.globl " #NAME "\n.type " #NAME ", @function\n" #NAME ":\n"
+#define START ".cfi_startproc\n"
+#define END ".cfi_endproc\n"
+static const char stubs_assembly[] =
+	".text\n"
+	STUB(bare) "mov $15, %rax\nsyscall\n"
+	STUB(bare_short) "mov $15, %eax\nsyscall\n"
+	STUB(near_miss) "mov $14, %eax\nsyscall\n"
+	STUB(described) START "mov $15, %rax\nsyscall\nint3\n" END
+	STUB(start_context) START "mov %rbx, %rsp\nmov (%rsp), %rdi\ncall main\nhlt\n" END
+	STUB(start_r15) START "mov %r15, %rsp\nmov (%rsp), %rdi\ncall main\nhlt\n" END
+	STUB(argument) START "mov %rdi, %rsp\nmov (%rsp), %rdi\ncall main\nhlt\n" END
+	".skip 32, 0xcc\n" START "call main\n" END
+	".globl called\ncalled:\n" START "mov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n" END
+	STUB(cloner) START "mov $56, %eax\n" END
+	".globl behind\nbehind:\nsyscall\ntest %rax, %rax\njz 1f\nret\n"
+	"1:\n.globl child\nchild:\n" START ".cfi_undefined rip\nxor %ebp, %ebp\nhlt\n" END
+	STUB(not_cloner) START "nop\n" END
+	"nop\nnop\n.globl other\nother:\n" START ".cfi_undefined rip\nhlt\n" END
+	STUB(main) START "ret\n" END
+	".section .note.GNU-stack, \"\", @progbits\n";
+
+static enum xp_rule_kind kind_at(const struct xp_cfi *cfi, uint64_t vaddr)
+{
+	const struct xp_rule *rule = xp_cfi_rule_at(cfi, vaddr);
+
+	assert_non_null(rule);
+	return rule->kind;
+}
+
+/* [at - 1, at + n) has this kind of rule, and no byte around it. */
+static void assert_stub(const struct xp_cfi *cfi, uint64_t at, uint64_t n, enum xp_rule_kind kind)
+{
+	assert_true(kind_at(cfi, at - 2) != kind);
+	for (uint64_t i = at - 1; i < at + n; i++)
+		assert_int_equal(kind_at(cfi, i), kind);
+	assert_true(kind_at(cfi, at + n) != kind);
+}
+
+static void stubs(void **state)
+{
+	const char *path = build_path("stubs");
+	const struct xp_rule *rule;
+	struct xp_elf *elf;
+	struct xp_cfi cfi;
+
+	(void)state;
+	if (!build_have("cc") || !build_have("nm"))
+		SKIP("no compiler or nm");
+	build_write("stubs.S", stubs_assembly, sizeof(stubs_assembly) - 1);
+	assert_true(build_run("cc -o stubs stubs.S -no-pie"));
+	cfi = cfi_of(path, &elf);
+#define AT(name) build_address(path, name)
+	assert_stub(&cfi, AT("bare"), 9, XP_RULE_SIGNAL);
+	assert_stub(&cfi, AT("bare_short"), 7, XP_RULE_SIGNAL);
+	assert_int_equal(kind_at(&cfi, AT("near_miss")), XP_RULE_NONE);
+	assert_stub(&cfi, AT("described"), 10, XP_RULE_SIGNAL);
+	assert_int_equal(xp_cfi_func_at(&cfi, AT("bare"))->end, AT("bare") + 9);
+	assert_null(xp_cfi_func_at(&cfi, AT("near_miss")));
+	assert_stub(&cfi, AT("start_context"), 13, XP_RULE_END);
+	assert_stub(&cfi, AT("start_r15"), 13, XP_RULE_END);
+	assert_int_equal(kind_at(&cfi, AT("argument")), XP_RULE_SP);
+	/* What returns here may have been called from the function before. */
+	assert_int_equal(kind_at(&cfi, AT("called") - 1), XP_RULE_SP);
+	assert_int_equal(kind_at(&cfi, AT("called")), XP_RULE_END);
+	assert_int_equal(kind_at(&cfi, AT("cloner")), XP_RULE_SP);
+	for (uint64_t at = AT("behind"); at < AT("child"); at++) {
+		rule = xp_cfi_rule_at(&cfi, at);
+		assert_int_equal(rule->kind, XP_RULE_FORK);
+		assert_int_equal(rule->cfa_off, 8);
+		assert_int_equal(rule->ra, 1);
+		assert_int_equal(rule->reg, 0);
+	}
+	assert_int_equal(kind_at(&cfi, AT("child")), XP_RULE_END);
+	assert_int_equal(kind_at(&cfi, AT("other") - 1), XP_RULE_SP);
+#undef AT
+	xp_cfi_release(&cfi);
+	xp_elf_free(elf);
+}
+
+/* An image full of them: a few are mended, and it takes no long. */
+static void too_many_stubs(void **state)
+{
+	static const char many[] = ".text\n.globl main\nmain: ret\n.rept 20000\n"
+				   ".skip 24, 0xcc\nmov $15, %eax\nsyscall\n.endr\n";
+	const char *path = build_path("many");
+	struct xp_elf *elf;
+	struct xp_cfi cfi;
+	size_t signals = 0;
+
+	(void)state;
+	if (!build_have("cc"))
+		SKIP("no compiler");
+	build_write("many.S", many, sizeof(many) - 1);
+	assert_true(build_run("cc -o many many.S"));
+	cfi = cfi_of(path, &elf);
+	for (size_t i = 0; i < cfi.rows.n; i++)
+		signals += cfi.rules.v[cfi.rows.v[i].rule].kind == XP_RULE_SIGNAL;
+	assert_true(signals > 0 && signals <= 32);
+	xp_cfi_release(&cfi);
+	xp_elf_free(elf);
+}
+
 /* Files that have one section only, or addresses that are not final. */
 static void one_section(void **state)
 {
@@ -414,6 +519,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(kernel_vdso),
 		cmocka_unit_test(debug_frame),
 		cmocka_unit_test(realigned_stacks),
+		cmocka_unit_test(stubs),
+		cmocka_unit_test(too_many_stubs),
 		cmocka_unit_test(one_section),
 		cmocka_unit_test(compressed),
 		cmocka_unit_test(compressed_badly),
