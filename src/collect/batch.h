@@ -50,6 +50,7 @@ struct xp_batch {
 	XP_VEC(struct xp_merge_part) merging;	/* parts of the sample that is merged */
 	XP_VEC(uint32_t) ids;		/* room for kernel frame ids */
 	uint64_t number;		/* of the batch: what was checked in it need not be again */
+	struct xp_frame_checks *checks;	/* made when it is first needed */
 };
 
 void xp_batch_release(struct xp_batch *b);

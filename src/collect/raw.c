@@ -24,6 +24,7 @@ static const struct {
 	[XP_END_EXITING] = { "exiting", "exiting" },
 	[XP_END_32BIT] = { "32bit", "32-bit code" },
 	[XP_END_BACKWARDS] = { "backwards", "stack goes backwards" },
+	[XP_END_STACK_SWITCH] = { "stack-switch", "stack switch" },
 };
 
 const char *xp_end_text(enum xp_end end)
