@@ -25,6 +25,7 @@
 #include "target/proc.h"
 
 #define STEP_MS 100
+#define RUNTIME_WARNINGS 3
 #define GRACE_NS 2000000000ull		/* for a reader that takes nothing when the recording ends */
 
 static volatile sig_atomic_t got_signal;	/* the last one */
@@ -73,6 +74,15 @@ static void handle_signals(struct xp_child_signals *was)
 	/* Output that cannot be written is an error like others, not the end of us. */
 	was->pipe = signal(SIGPIPE, SIG_IGN);
 	was->xfsz = signal(SIGXFSZ, SIG_IGN);
+}
+
+/* A runtime that cannot be used, for the first few processes that have it. */
+static void warn_runtime(const char *line)
+{
+	static unsigned said;
+
+	if (said++ < RUNTIME_WARNINGS)
+		xp_cmd_warn("%s; its frames are shown as native code", line);
 }
 
 static void log_verbose(const char *line)
@@ -147,6 +157,7 @@ int xp_live_open(struct xp_live *live, const struct xp_live_options *options, st
 		.follow_children = true,
 		.tail_calls = options->no_bpf_loop,
 		.log = log_verbose,
+		.warn = warn_runtime,
 		.give_up = give_up,
 	};
 	struct xp_child no_child = XP_CHILD_INIT;

@@ -7,6 +7,7 @@
 #include "collect/runtimes.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,8 @@ static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_proc
 		note_title(rs, id, data);
 		return 1;
 	}
-	if (result == XP_ATTACH_LATER && now - a->since < GIVE_UP_NS) {
+	if ((result == XP_ATTACH_LATER && now - a->since < GIVE_UP_NS) ||
+	    (kill(process->pid, 0) && errno == ESRCH)) {	/* it ended under our hands */
 		a->status = XP_WAITING;
 		a->next = now + (now - a->since < RETRY_SOON_NS ? RETRY_NS : RETRY_MAX_NS);
 		return 0;

@@ -50,7 +50,7 @@ struct xp_runtimes_state {
 	unsigned attached[XP_RUNTIMES_N];		/* processes, ever */
 	char titles[XP_TITLES_MAX][XP_TITLE_SIZE];	/* of what was attached, each once */
 	unsigned ntitles;
-	void (*note)(const char *line);			/* what was recognised or refused; may be NULL */
+	void (*note)(const char *line);			/* why a runtime cannot be used; may be NULL */
 };
 
 void xp_runtimes_release(struct xp_runtimes_state *rs);

@@ -135,7 +135,7 @@ static int init_targets(struct xp_session *s)
 	s->targets.profile = s->profile;
 	s->runtimes.port.put = put_params;
 	s->runtimes.port.ctx = s->bpf;
-	s->runtimes.note = s->options.log;
+	s->runtimes.note = s->options.warn;
 	s->targets.runtimes = &s->runtimes;
 	s->targets.follow_children = s->options.follow_children;
 	s->targets.port.put = put_proc;

@@ -23,6 +23,7 @@ struct xp_session_options {
 	bool follow_children;
 	bool tail_calls;		/* for tests: see collect/bpf.h */
 	void (*log)(const char *line);
+	void (*warn)(const char *line);	/* a language runtime cannot be used; may be NULL */
 	bool (*give_up)(void);		/* the user will not wait for the rest of the names; may be NULL */
 };
 
