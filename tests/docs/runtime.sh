@@ -219,7 +219,8 @@ is "$(diff "$tmp/before/bpf/runtimes.h" bpf/runtimes.h | grep -c '^[<>]')" 3 \
 build()
 {
 	autoreconf -i && cd "$tmp/build" &&
-		eval "$tmp/tree/configure -q $("$top_builddir/config.status" --config)" &&
+		eval "$tmp/tree/configure -q $("$top_builddir/config.status" --config |
+			sed "s/'--srcdir=[^']*'//")" &&
 		make -j"$(getconf _NPROCESSORS_ONLN)" xprof
 }
 

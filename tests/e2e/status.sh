@@ -88,7 +88,7 @@ signal_record()
 	"$XPROF" report -i "$tmp/data" --folded >"$tmp/folded" 2>"$tmp/err"
 	is $? 0 "$name: the file is complete" || diag "$(cat "$tmp/err")"
 	stacks=$tmp/folded
-	cmp_num "$(samples)" -ge 50 "$name: and has the samples"
+	cmp_num "$(samples)" -ge 20 "$name: and has the samples"
 }
 
 need_program python3
@@ -185,7 +185,10 @@ ignored()
 run "$XPROF" record -q -o "$tmp/data" -- cat /proc/self/status
 is "$(ignored)" "$(awk '$1 == "SigIgn:" { print $2 }' /proc/self/status)" "the command ignores no signal of ours"
 (trap '' PIPE XFSZ && run "$XPROF" record -q -o "$tmp/data" -- cat /proc/self/status)
-is "$(ignored)" 0000000001001000 "the command goes on ignoring what was ignored"
+# Besides what the tests themselves were started with.
+(trap '' PIPE XFSZ && cat /proc/self/status >"$tmp/plain")
+is "$(ignored)" "$(awk '$1 == "SigIgn:" { print $2 }' "$tmp/plain")" \
+	"the command goes on ignoring what was ignored"
 
 # A limit of the file's size is an error like a full disk.
 (ulimit -f 4 && run "$XPROF" record -q -F 9999 -o "$tmp/data" -- "$WORKLOADS/shares-gcc-O2" 1; exit "$status")
