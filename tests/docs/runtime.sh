@@ -220,7 +220,7 @@ build()
 {
 	autoreconf -i && cd "$tmp/build" &&
 		eval "$tmp/tree/configure -q $("$top_builddir/config.status" --config |
-			sed "s/'--srcdir=[^']*'//")" &&
+			sed "s/'\{0,1\}--srcdir=[^ ']*'\{0,1\}//")" &&
 		make -j"$(getconf _NPROCESSORS_ONLN)" xprof
 }
 
