@@ -461,6 +461,9 @@ void xp_live_runtimes(const struct xp_live *live, char *out, size_t size)
 	if (!s.recognised[0])
 		return;
 	at = add(out, size, 0, "%s: %llu samples, ", s.recognised, (unsigned long long)all);
+	if (by_result[XP_MERGE_VM_CUT])
+		at = add(out, size, at, "%llu with a VM stack cut, ",
+			 (unsigned long long)by_result[XP_MERGE_VM_CUT]);
 	if (!apart) {
 		add(out, size, at, "all joined with their native frames");
 		return;

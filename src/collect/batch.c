@@ -108,9 +108,9 @@ static void place_pc(const struct xp_maps *maps, uint64_t pc, bool exact, struct
 }
 
 /*
- * The outermost frame's return address may have been put there by hand: the first byte of a function,
- * with no call before it (glibc's __start_context below a makecontext()). That is where it would go
- * on, so it is no address inside the function before.
+ * The outermost frame's return address may have been put there by hand: the first byte of a
+ * function, with no call before it (glibc's __start_context below a makecontext()). That is where it
+ * would go on, so it is no address inside the function before.
  */
 static bool starts_function(const struct xp_maps *maps, uint64_t pc)
 {
@@ -277,8 +277,8 @@ static uint32_t leaf_words(const struct judged *j, const uint64_t **words)
 /*
  * A leaf in code without a file. One without a frame of its own has its return address nearer than
  * its caller's frame pointer says: then that is told in j->skipped, when the code proves it. What a
- * framed leaf has left on its stack may look the same: if only the stack says so the leaf is cut, for
- * a whole stack is not worth a wrong caller.
+ * framed leaf has left on its stack may look the same: if only the stack says so the leaf is cut,
+ * for a whole stack is not worth a wrong caller.
  */
 static bool jit_leaf_is_sound(struct judged *j)
 {
@@ -321,8 +321,8 @@ static bool jit_step_is_sound(struct judged *j, uint32_t i)
 }
 
 /*
- * A step by frame pointer. One that found the end of the chain instead of a caller is right where the
- * frame is set up and has a return address of 0, and where the frame is the outermost one.
+ * A step by frame pointer. One that found the end of the chain instead of a caller is right where
+ * the frame is set up and has a return address of 0, and where the frame is the outermost one.
  */
 static bool fp_step_is_sound(struct judged *j, uint32_t i)
 {
@@ -443,7 +443,7 @@ static bool leaf_is_known(const struct xp_target *target, const struct xp_raw *r
 int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp_targets *targets)
 {
 	struct xp_placed placed = { 0 }, *slot;
-	const struct xp_target *target;
+	struct xp_target *target;
 	const struct xp_raw_sample *head;
 	struct xp_raw raw;
 	int r;
@@ -457,6 +457,12 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	target = xp_targets_find(targets, head->pid);
 	if (target && target->before_exec)
 		return 1;
+	/* A forked child runs its parent's runtimes from its first instruction on. */
+	if (target && head->nparts && !target->runtimes_known) {
+		r = xp_targets_attach_runtimes(targets, target, head->time);
+		if (r)
+			return r;
+	}
 	placed.time = head->time;
 	placed.flags = head->flags;
 	placed.end = head->end;

@@ -33,6 +33,7 @@
 #define ATTENTIVE_MS 1
 #define NAMING_NS 100000000ull	/* how long a sample may wait for its names */
 #define NAMING_SAMPLES 4096
+#define NAMING_SLICE_NS 5000000ull
 #define VM_TIME_SHARE 10		/* VM frames may take a tenth of the time between samples */
 #define WAITING_MS 5			/* while a runtime starts */
 
@@ -52,6 +53,7 @@ struct xp_session {
 	uint64_t events_lost, swept, window;
 	uint64_t attentive;		/* until then new code is expected any moment */
 	unsigned wakes;			/* since window */
+	size_t named;			/* placed samples that have their names already */
 	struct xp_session_stats stats;
 #ifdef XP_TEST_STOP
 	void (*on_raw)(void *ctx, const void *raw);
@@ -285,39 +287,50 @@ static int replay(struct xp_session *s)
 
 /*
  * Naming may have to read a file's symbols first. It waits a little, because the moments after an
- * exec are when new mappings must be published fast.
+ * exec are when new mappings must be published fast, and until the kernel's symbols are there.
  */
-static bool naming_is_due(const struct xp_session *s, uint64_t now)
+static bool naming_is_due(struct xp_session *s, uint64_t now)
 {
 	const struct xp_batch *b = &s->batch;
 
-	return b->placed.n && (b->placed.v[0].time + NAMING_NS <= now ||
-			       b->placed.n >= NAMING_SAMPLES);
+	if (s->named || b->placed.n >= NAMING_SAMPLES)
+		return true;
+	return b->placed.n && b->placed.v[0].time + NAMING_NS <= now && xp_native_ready(&s->native);
 }
 
-static int name_samples(struct xp_session *s)
+static int name_sample(struct xp_session *s, const struct xp_placed *placed)
 {
+	int r = xp_batch_name(&s->batch, placed, &s->native, &s->merger);
+
+	for (size_t i = 0; !r && i < s->batch.merging.n; i++) {
+		const struct xp_merge_part *part = &s->batch.merging.v[i];
+
+		s->stats.vm[part->runtime][part->result]++;
+	}
+	s->stats.samples++;
+	s->stats.ends[placed->end]++;
+	s->stats.kernel_cut += !!(placed->flags & (XP_RAW_KERNEL_CUT | XP_RAW_KERNEL_LOST));
+	if (!s->stats.first_sample)
+		s->stats.first_sample = placed->time;
+	return r;
+}
+
+/* Names what waits; but for the last time not longer than others may wait for us. */
+static int name_samples(struct xp_session *s, bool last)
+{
+	uint64_t end = now_ns() + NAMING_SLICE_NS;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < s->batch.placed.n; i++) {
-		const struct xp_placed *placed = &s->batch.placed.v[i];
-
+	while (!r && s->named < s->batch.placed.n) {
 		if (s->options.give_up && s->options.give_up()) {
-			s->stats.given_up += s->batch.placed.n - i;
+			s->stats.given_up += s->batch.placed.n - s->named;
 			break;
 		}
-		r = xp_batch_name(&s->batch, placed, &s->native, &s->merger);
-		for (size_t j = 0; !r && j < s->batch.merging.n; j++) {
-			const struct xp_merge_part *part = &s->batch.merging.v[j];
-
-			s->stats.vm[part->runtime][part->result]++;
-		}
-		s->stats.samples++;
-		s->stats.ends[placed->end]++;
-		s->stats.kernel_cut += !!(placed->flags & (XP_RAW_KERNEL_CUT | XP_RAW_KERNEL_LOST));
-		if (!s->stats.first_sample)
-			s->stats.first_sample = placed->time;
+		r = name_sample(s, &s->batch.placed.v[s->named++]);
+		if (!last && now_ns() > end && s->named < s->batch.placed.n)
+			return r;
 	}
+	s->named = 0;
 	xp_batch_clear_placed(&s->batch);
 	return r;
 }
@@ -345,7 +358,7 @@ static int take_batch(struct xp_session *s, bool last, struct xp_err *err)
 	if (!r)
 		r = xp_targets_settle(&s->targets, now);
 	if (!r && (last || naming_is_due(s, now)))
-		r = name_samples(s);
+		r = name_samples(s, last);
 	return r ? xp_err_sys(err, -r, "cannot take samples") : 0;
 }
 
@@ -379,6 +392,8 @@ int xp_session_wait(struct xp_session *s, int timeout_ms, const sigset_t *mask, 
 		timeout_ms = WAITING_MS;
 	if (now_ns() < s->attentive && timeout_ms > ATTENTIVE_MS)
 		timeout_ms = ATTENTIVE_MS;
+	if (s->named)
+		timeout_ms = 0;
 	rest(s);
 	if (epoll_pwait(s->epoll, events, 16, timeout_ms, mask) < 0 && errno != EINTR)
 		return xp_err_sys(err, errno, "cannot wait for events");

@@ -108,6 +108,11 @@ static int update_runtimes(struct xp_targets *t, struct xp_target *target, bool 
 	return r > 0 && target->set ? xp_target_put_entry(t, target) : r < 0 ? r : 0;
 }
 
+int xp_targets_attach_runtimes(struct xp_targets *t, struct xp_target *target, uint64_t now)
+{
+	return t->runtimes ? update_runtimes(t, target, true, now) : 0;
+}
+
 static int name_process(struct xp_targets *t, struct xp_target *target)
 {
 	struct xp_proc_threads threads = { 0 };

@@ -86,6 +86,8 @@ int xp_targets_adopt(struct xp_targets *t, pid_t pid, uint64_t now);
  * is held until the child's exec. A file that cannot be opened is passed over. 0 or -ENOMEM.
  */
 int xp_targets_prepare(struct xp_targets *t, const char *path);
+/* Looks for a target's runtimes now, not when things settle. 0 or -ENOMEM. */
+int xp_targets_attach_runtimes(struct xp_targets *t, struct xp_target *target, uint64_t now);
 /* Our own child that waits to exec. */
 int xp_targets_add_child(struct xp_targets *t, pid_t pid, struct xp_err *err);
 /* Its exec has succeeded: should the event of it be lost, it is found out all the same. */

@@ -52,6 +52,13 @@ static void finish_loading(struct xp_native *n)
 	n->ksyms_loading = false;
 }
 
+bool xp_native_ready(struct xp_native *n)
+{
+	if (n->ksyms_loading && !pthread_tryjoin_np(n->ksyms_loader, NULL))
+		n->ksyms_loading = false;
+	return !n->ksyms_loading;
+}
+
 void xp_native_release(struct xp_native *n)
 {
 	for (size_t i = 0; i < n->dsos.n; i++)

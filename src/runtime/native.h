@@ -47,6 +47,8 @@ void xp_native_release(struct xp_native *n);
  * kernel frame need not wait for it.
  */
 void xp_native_prepare(struct xp_native *n);
+/* Whether they have been read, so that naming would not wait. */
+bool xp_native_ready(struct xp_native *n);
 /* The frame of a place. 0 or -ENOMEM. */
 int xp_native_frame(struct xp_native *n, const struct xp_place *place, uint32_t *frame);
 /* A frame of kind XP_FRAME_MARK with this text. */
