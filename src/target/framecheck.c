@@ -182,13 +182,13 @@ static bool find_verdict(struct xp_frame_checks *c, const struct verdict *key, s
 	return false;
 }
 
-/* A load of rsp from memory or a register: mov (8b, 89), xchg (87, 94), pop (5c). Cheap and rough. */
+/* Bytes of a load of rsp: mov (8b, 89), lea (8d), xchg (87, 94), pop (5c). Cheap and rough. */
 static bool may_load_sp(const uint8_t *p, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		uint8_t op = p[i], modrm = i + 1 < n ? p[i + 1] : 0;
 
-		if ((op == 0x8b && (modrm & 0x38) == 0x20) || op == 0x5c || op == 0x94 ||
+		if (((op == 0x8b || op == 0x8d) && (modrm & 0x38) == 0x20) || op == 0x5c || op == 0x94 ||
 		    ((op == 0x89 || op == 0x87) && modrm >= 0xc0 &&
 		     ((modrm & 7) == 4 || (modrm & 0x38) == 0x20)))
 			return true;
@@ -196,25 +196,56 @@ static bool may_load_sp(const uint8_t *p, uint64_t n)
 	return false;
 }
 
-/* What an instruction does to the stack pointer, given the registers that hold an older value of it. */
-static bool loads_sp(const struct xp_insn *i, uint16_t *saved)
+#define TARGETS 8
+
+/* Whether rsp is another stack's, and which registers hold an older value of it. */
+struct sp_state {
+	bool other;
+	uint16_t saved;
+	uint64_t targets[TARGETS];	/* of jumps forward from where it was another's */
+	unsigned ntargets;
+};
+
+/* What jumps lead here, and what a jump takes along: behind one that is always taken all is new. */
+static void follow_jumps(struct sp_state *s, const struct xp_insn *i)
+{
+	for (unsigned t = 0; t < s->ntargets; t++)
+		s->other |= s->targets[t] == i->addr;
+	if (i->op != XP_INSN_JUMP && i->op != XP_INSN_BRANCH && i->op != XP_INSN_RET)
+		return;
+	if (s->other && i->operands[0].kind == XP_OPERAND_IMM && s->ntargets < TARGETS)
+		s->targets[s->ntargets++] = (uint64_t)i->operands[0].value;
+	if (i->op != XP_INSN_BRANCH)
+		s->other = false;
+}
+
+/* What an instruction does to that. What rbp leads back to is the function's own frame. */
+static void follow_sp(struct sp_state *s, const struct xp_insn *i)
 {
 	const struct xp_operand *to = &i->operands[0], *from = &i->operands[1];
-	bool to_sp = i->op == XP_INSN_MOV && to->kind == XP_OPERAND_REG && to->reg == XP_RSP;
+	bool two = i->noperands == 2 && to->kind == XP_OPERAND_REG;
+	uint8_t reg = from->kind == XP_OPERAND_MEM ? from->base : from->reg;
 
-	if (i->op == XP_INSN_POP && to->kind == XP_OPERAND_REG && to->reg == XP_RSP)
-		return true;
-	if (to_sp && from->kind == XP_OPERAND_MEM)
-		return from->base != XP_RSP && from->base != XP_RBP;
-	if (to_sp && from->kind == XP_OPERAND_REG)
-		return from->reg != XP_RBP && (from->reg >= XP_REGS || !(*saved >> from->reg & 1));
-	*saved &= ~i->writes;
-	if (to->kind == XP_OPERAND_REG && to->reg < XP_REGS &&
-	    ((i->op == XP_INSN_MOV && from->kind == XP_OPERAND_REG && from->reg == XP_RSP) ||
-	     (i->op == XP_INSN_LEA && from->base == XP_RSP)))
-		*saved |= (uint16_t)(1u << to->reg);
-	return i->op == XP_INSN_OTHER && i->writes >> XP_RSP & 1 && i->noperands == 2 &&
-	       to->kind == XP_OPERAND_REG && from->kind == XP_OPERAND_REG;	/* xchg */
+	if (!(i->writes >> XP_RSP & 1)) {
+		s->saved &= (uint16_t)~i->writes;
+		if (two && to->reg < XP_REGS &&
+		    ((i->op == XP_INSN_MOV && from->kind == XP_OPERAND_REG && reg == XP_RSP) ||
+		     (i->op == XP_INSN_MOV && from->kind == XP_OPERAND_MEM && reg == XP_RBP) ||
+		     (i->op == XP_INSN_LEA && reg == XP_RSP)))
+			s->saved |= (uint16_t)(1u << to->reg);
+	} else if (i->op == XP_INSN_POP) {
+		s->other |= to->kind == XP_OPERAND_REG && to->reg == XP_RSP;
+	} else if (i->op == XP_INSN_OTHER && i->writes >> XP_RBP & 1) {
+		s->other = false;		/* leave */
+	} else if (i->op == XP_INSN_OTHER && two && from->kind == XP_OPERAND_REG) {
+		s->other = true;		/* xchg */
+	} else if (two && to->reg == XP_RSP && (i->op == XP_INSN_MOV || i->op == XP_INSN_LEA)) {
+		if (reg == XP_RSP || reg == XP_RBP)
+			s->other &= reg == XP_RSP;
+		else
+			s->other = (i->op == XP_INSN_MOV && from->kind != XP_OPERAND_REG) ||
+				   reg >= XP_REGS || !(s->saved >> reg & 1);
+	}
 }
 
 static enum xp_stack_kind judge_switch(const struct xp_dso *dso, uint64_t vaddr)
@@ -225,15 +256,17 @@ static enum xp_stack_kind judge_switch(const struct xp_dso *dso, uint64_t vaddr)
 	const uint8_t *p = n && n <= FUNC_MAX ? xp_elf_at_vaddr(dso->elf, f->start, n) : NULL;
 	struct xp_disasm *d;
 	struct xp_insn insn;
-	uint16_t saved = 0;
-	bool found = false;
+	struct sp_state sp = { .other = false };
 
 	if (!p || !may_load_sp(p, n) || xp_disasm_new(&d, p, n, f->start))
 		return XP_STACK_SAME;
-	while (!found && xp_disasm_next(d, &insn))
-		found = loads_sp(&insn, &saved);
+	while (xp_disasm_next(d, &insn)) {
+		follow_jumps(&sp, &insn);
+		follow_sp(&sp, &insn);
+	}
+	follow_jumps(&sp, &(struct xp_insn){ .addr = f->start + n });
 	xp_disasm_free(d);
-	if (!found)
+	if (!sp.other)
 		return XP_STACK_SAME;
 	return memmem(p, n, clone, sizeof(clone)) ? XP_STACK_NEW : XP_STACK_OTHER;
 }

@@ -112,6 +112,22 @@ static const char assembly[] =
 		 ".globl forgets_in\nforgets_in: nop\nret\n")
 	SWITCHES(leaves, "push %rbp\nmov %rsp,%rbp\ncall bare\nmov %rbp,%rsp\npop %rbp\n"
 		 ".globl leaves_in\nleaves_in: nop\nret\n")
+	SWITCHES(allocates, "push %rbp\nmov %rsp,%rbp\nmov %rsp,%rax\nsub %rdi,%rax\n"
+		 "mov %rax,%rsp\n.globl allocates_in\nallocates_in: call bare\n"
+		 "lea -16(%rbp),%rsp\npop %rbx\npop %rbp\n"
+		 ".globl allocates_ret\nallocates_ret: ret\n")
+	SWITCHES(takes_address, "lea -64(%rdi),%rsp\n.globl takes_address_in\n"
+		 "takes_address_in: nop\nret\n")
+	SWITCHES(leaves_other, "mov (%rdi),%rsp\nleave\n.globl leaves_other_in\n"
+		 "leaves_other_in: nop\nret\n")
+	SWITCHES(realigned, "lea 8(%rsp),%r10\nand $-64,%rsp\npush -8(%r10)\npush %rbp\n"
+		 "mov %rsp,%rbp\npush %r10\ncall bare\nmov -8(%rbp),%r10\nleave\n"
+		 "lea -8(%r10),%rsp\n.globl realigned_ret\nrealigned_ret: ret\n")
+	SWITCHES(one_way, "test %rax,%rax\nje 1f\nmov (%rdi),%rsp\n"
+		 ".globl one_way_in\none_way_in: call *%rsi\nmov 8(%rdi),%rsp\nret\n"
+		 "1: .globl other_way_in\nother_way_in: call *%rsi\nret\n")
+	SWITCHES(jumps, "mov (%rdi),%rsp\njmp 1f\n.globl jumps_over\njumps_over: nop\nret\n"
+		 "1: nop\n.globl jumps_to\njumps_to: nop\nret\n")
 	SWITCHES(constant, "mov $0x24648b48,%eax\nmovabs $0xdc8948dc8948,%rcx\n"
 		 ".globl constant_in\nconstant_in: nop\nret\n")
 	SWITCHES(thread, "mov $56,%eax\nsyscall\nmov %rsi,%rsp\n"
@@ -222,6 +238,11 @@ static void stacks_are_switched(void **state)
 		{ "by_exchange", XP_STACK_SAME }, { "by_exchange_in", XP_STACK_OTHER },
 		{ "by_pop_in", XP_STACK_OTHER }, { "restores_in", XP_STACK_SAME },
 		{ "forgets_in", XP_STACK_OTHER }, { "leaves_in", XP_STACK_SAME },
+		{ "allocates_in", XP_STACK_OTHER }, { "allocates_ret", XP_STACK_SAME },
+		{ "takes_address_in", XP_STACK_OTHER }, { "leaves_other_in", XP_STACK_SAME },
+		{ "realigned_ret", XP_STACK_SAME }, { "one_way_in", XP_STACK_OTHER },
+		{ "other_way_in", XP_STACK_SAME }, { "jumps_over", XP_STACK_SAME },
+		{ "jumps_to", XP_STACK_OTHER },
 		{ "constant_in", XP_STACK_SAME }, { "thread_in", XP_STACK_NEW },
 		{ "bare_in", XP_STACK_SAME },
 	};
