@@ -345,6 +345,12 @@ static bool fp_step_is_sound(struct judged *j, uint32_t i)
 		 xp_frame_is_outermost(caller->dso, caller->addr, false)));
 }
 
+/* The step out of the last frame by its frame pointer led to the end, or to no code. */
+static bool ended_by_fp(uint32_t end)
+{
+	return end == XP_END_FP_ZERO || end == XP_END_NO_MAPPING;
+}
+
 /*
  * Keeps the frames up to the first whose step cannot be believed, and says why in j->end. A walk
  * that was cut at its last frame keeps its reason, unless the code there says more.
@@ -361,7 +367,7 @@ static void keep_believable(struct judged *j)
 		if (stack != XP_STACK_SAME) {
 			j->end = stack == XP_STACK_NEW ? XP_END_OUTERMOST : XP_END_STACK_SWITCH;
 			j->n = i + 1;
-		} else if (flags & XP_FRAME_BY_FP && (i + 1 < j->n || j->end == XP_END_FP_ZERO) &&
+		} else if (flags & XP_FRAME_BY_FP && (i + 1 < j->n || ended_by_fp(j->end)) &&
 			   !fp_step_is_sound(j, i)) {
 			j->end = XP_END_NO_ROWS;
 			j->n = i + 1;

@@ -62,6 +62,7 @@ c shapes-avx2 shapes.c -O3 -mavx2 -mstackrealign
 c shapes-debug-frame shapes.c -O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables
 c shapes-stripped shapes.c -O2 -s
 build shapes-musl shapes.c "$MUSL_CC" $warn -D_GNU_SOURCE -O2
+build ends-musl ends.c "$MUSL_CC" $warn -D_GNU_SOURCE -O2
 build shapes-musl-static shapes.c "$MUSL_CC" $warn -D_GNU_SOURCE -O2 -static
 
 for o in O0 O1 O2 O3; do
@@ -71,7 +72,7 @@ done
 c shares-static shares.c -O2 -static
 c shares-static-pie shares.c -O2 -static-pie
 
-for p in fixed kernel threads procs short names manymaps; do
+for p in ends fixed kernel threads procs short names manymaps; do
 	c $p $p.c -O2
 done
 c short-static short.c -O2 -static

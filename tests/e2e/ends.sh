@@ -67,6 +67,16 @@ exact_depth()
 	is "$wrong" "" "depth $1: exactly so many frames"
 }
 
+# kind PROGRAM KIND: runs a kind of end for two seconds
+kind()
+{
+	label="$*"
+	need_variant "$1" || return 1
+	record "$tmp/data" -F 999 -- "$WORKLOADS/$1" "$2" 2
+	is "$status" 0 "$label: status" || diag "$err"
+	folded "$tmp/data"
+}
+
 for v in gcc-O0 gcc-O1 gcc-O2 gcc-O3 clang-O0 clang-O1 clang-O2 clang-O3 omit-fp fp static static-pie \
 	no-pie no-plt lazy avx2 debug-frame stripped; do
 	whole shapes-$v mixed burn 70
@@ -97,4 +107,34 @@ whole rust 60
 whole kernel 60
 whole threads many 64 60
 whole manymaps 2000 60
+
+# What proves nothing about its caller is cut, never shown as the root or below a wrong caller.
+if kind ends bare; then
+	cmp_num "$(samples '/;bare_burn[; ]/')" -ge 100 "$label: samples"
+	is "$(samples '/;bare_burn[; ]/ && !/;\[truncated: /')" 0 "$label: every stack is marked"
+fi
+if kind ends jit; then
+	cmp_num "$(samples '/;\[jit\][; ]/')" -ge 100 "$label: samples"
+	is "$(samples '/;\[jit\][; ]/ && !/;\[truncated: [^]]*\];\[jit\][; ]/')" 0 \
+		"$label: every stack is marked"
+fi
+if kind ends coroutine; then
+	complete_enough "$label"
+	is "$(samples '/;in_coroutine[; ]/ && !/;\[truncated: / && !/^[^;]*;[^;]*;in_coroutine/')" 0 \
+		"$label: one frame is below the function"
+	like "$(grep -F ';in_coroutine ' "$stacks" | head -1)" "*;?libc.so*0?;*" \
+		"$label: it is where the function would return to"
+fi
+if kind ends threads; then
+	complete_enough "$label"
+fi
+# A few interrupt musl's own functions, which cannot be left.
+for v in ends ends-musl; do
+	kind $v signal || continue
+	cmp_num "$(samples '/;on_signal[; ]/')" -ge 100 "$label: samples"
+	cmp_num "$(samples '/;main;signals;interrupted;.*;on_signal[; ]/') * 100" ">=" \
+		"$(samples '/;on_signal[; ]/') * 90" \
+		"$label: handlers are above what they interrupt" ||
+		diag "$(grep on_signal "$stacks" | head -3)"
+done
 done_testing

@@ -87,4 +87,5 @@ my $s = join ",", sort { $a <=> $b } @a; $s =~ s/1+/x/g; my %h = map { $_ => 1 }
 distribution gzip gzip -9c "$tmp/random"
 distribution sort env LC_ALL=C sort "$tmp/text"
 distribution openssl openssl speed -seconds 1 -bytes 1024 sha256
+distribution openssl-rsa openssl speed -seconds 1 rsa2048
 done_testing

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -427,6 +428,174 @@ static void marks(void **state)
 	assert_string_equal(name(), "[no stack]");
 }
 
+/* Goes to another stack, and then calls. */
+extern const char test_switch[], test_switch_in[], test_switch_after[];
+__asm__(".text\n.globl test_switch, test_switch_in, test_switch_after\n"
+	".type test_switch, @function\n"
+	"test_switch:\n.cfi_startproc\nnop\nmov (%rdi), %rsp\n"
+	"test_switch_in:\ncall *%rax\n"
+	"test_switch_after:\nret\n.cfi_endproc\n"
+	".size test_switch, .-test_switch\n");
+
+/* Rows are right for the stack that the code came from. */
+static void stack_switches(void **state)
+{
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	attach_self();
+	put_native(&r, (uintptr_t)name, 0);
+	put_native(&r, (uintptr_t)test_switch_after, XP_FRAME_BY_SP);
+	put_native(&r, (uintptr_t)place + 1, XP_FRAME_BY_SP);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 2);
+	assert_int_equal(last()->end, XP_END_STACK_SWITCH);
+	assert_string_equal(name(), "[truncated: stack switch];test_switch;name");
+	/* Left by another register, or before the switch. */
+	r.words[3] &= 0xffffffffffffull;
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 3);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	r = raw_of(getpid(), 1, XP_END_NO_MAPPING);
+	put_native(&r, (uintptr_t)test_switch, XP_FRAME_BY_SP);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->end, XP_END_NO_MAPPING);
+	/* The walk had been cut right there: the code tells why. */
+	r = raw_of(getpid(), 1, XP_END_NO_MAPPING);
+	put_native(&r, (uintptr_t)test_switch_in, XP_FRAME_BY_SP);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->end, XP_END_STACK_SWITCH);
+}
+
+/* The end of a chain of frame pointers must be as believable as its steps. */
+static void ends_by_frame_pointer(void **state)
+{
+	struct xp_event e = mmap_of(200, getpid(), HIGH, 0x1000, 0);
+	struct raw r = raw_of(getpid(), 1, XP_END_FP_ZERO);
+
+	(void)state;
+	attach_self();
+	assert_int_equal(xp_targets_event(&world.f->targets, &e, "//anon"), 0);
+	put_native(&r, (uintptr_t)name, XP_FRAME_BY_FP);	/* no frame there yet */
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->end, XP_END_NO_ROWS);
+	/* In code without a file nothing proves it. */
+	r = raw_of(getpid(), 1, XP_END_FP_ZERO);
+	put_native(&r, HIGH + 8, XP_FRAME_BY_FP);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(placed(0)->kind, XP_PLACE_ANON);
+	assert_int_equal(last()->end, XP_END_NO_ROWS);
+	/* What it led to is nowhere: so it was none. */
+	r = raw_of(getpid(), 1, XP_END_NO_MAPPING);
+	put_native(&r, (uintptr_t)name, XP_FRAME_BY_FP);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->end, XP_END_NO_ROWS);
+	/* A walk that ended for another reason keeps it. */
+	r = raw_of(getpid(), 1, XP_END_READ);
+	put_native(&r, (uintptr_t)name, XP_FRAME_BY_FP);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->end, XP_END_READ);
+}
+
+/* A page of code without a file: at 0x100 a function that keeps a frame pointer. */
+static uint8_t *jit_page(void)
+{
+	/* push; mov; call; pop; ret */
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 0, 0, 0, 0x5d, 0xc3 };
+	uint8_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	memset(p, 0xcc, 4096);
+	memcpy(p + 0x100, code, sizeof(code));
+	return p;
+}
+
+/* Places a sample of a leaf there with a word on its stack; rbp leads to caller. */
+static void place_jit(const uint8_t *leaf, uint64_t word, uint64_t caller)
+{
+	struct xp_raw_part part = { .runtime = XP_RUNTIME_NATIVE, .nacts = XP_LEAF_WORDS };
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	size_t n = world.batch.raws.n;
+
+	put_native(&r, (uintptr_t)leaf, XP_FRAME_BY_FP);
+	put_native(&r, caller, 0);
+	r.words[3] += 0x100;
+	r.head.flags = XP_RAW_USED_FP;
+	r.head.nparts = 1;
+	memcpy(&r.words[4], &part, sizeof(part));
+	r.words[6] = word;
+	assert_int_equal(xp_batch_add(&world.batch, &r, raw_size(&r) + (2 + XP_LEAF_WORDS) * 8), 0);
+	assert_int_equal(xp_batch_place(&world.batch, &world.batch.raws.v[n], &world.f->targets), 0);
+}
+
+/* A leaf without a frame of its own: its caller was left out. */
+static void skipped_callers(void **state)
+{
+	uint8_t *code = jit_page();
+	uint64_t back = (uintptr_t)code + 0x109, caller = (uintptr_t)test_switch_after;
+
+	(void)state;
+	attach_self();
+	/* At the return: the word is the return address. */
+	place_jit(code + 0x10a, back, caller);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	assert_int_equal(last()->nnative, 3);
+	assert_int_equal(placed(0)->addr, (uintptr_t)code + 0x10a);
+	assert_int_equal(placed(1)->kind, XP_PLACE_ANON);
+	assert_int_equal(placed(1)->addr, back);
+	assert_false(placed(1)->exact);
+	assert_int_equal(placed(2)->kind, XP_PLACE_DSO);
+	assert_int_equal(world.batch.natives.v[last()->first_native + 1].sp, 0x7ffd00000008ull);
+	assert_int_equal(world.batch.natives.v[last()->first_native + 2].sp, 0x7ffd00000100ull);
+	/* The same without such a word, and with one that leads to another kind of code. */
+	place_jit(code + 0x10a, back - 1, caller);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->end, XP_END_NO_ROWS);
+	place_jit(code + 0x10a, caller, caller);
+	assert_int_equal(last()->nnative, 1);
+	/* Within the frame the words do not matter, but the caller must follow a call. */
+	memset(code + 0x104, 0x90, 5);
+	memcpy(code + 0x109, "\xeb\xfe", 2);
+	xp_batch_clear_raw(&world.batch);
+	place_jit(code + 0x105, back, caller);
+	assert_int_equal(last()->nnative, 2);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	place_jit(code + 0x105, back, caller + 1);
+	assert_int_equal(last()->nnative, 1);
+	/* Other code behind it: only a stack without a return address is believed. */
+	place_jit(code + 0x200, caller, caller);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->end, XP_END_NO_ROWS);
+	place_jit(code + 0x200, 5, caller);
+	assert_int_equal(last()->nnative, 2);
+	munmap(code, 4096);
+}
+
+/* The entry of the function that a coroutine returns to is no part of the function before. */
+extern const char test_start[];
+__asm__(".text\n.skip 32, 0xcc\n.globl test_start\n.type test_start, @function\n"
+	"test_start:\n.cfi_startproc\nmov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
+	".size test_start, .-test_start\n");
+
+static void coroutine_starts(void **state)
+{
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+
+	(void)state;
+	attach_self();
+	put_native(&r, (uintptr_t)name, 0);
+	put_native(&r, (uintptr_t)test_start, 0);
+	assert_int_equal(place(&r), 0);
+	assert_true(placed(1)->exact);
+	assert_string_equal(name(), "test_start;name");
+	/* Only where the walk came to the end of the stack. */
+	r.head.end = XP_END_READ;
+	assert_int_equal(place(&r), 0);
+	assert_false(placed(1)->exact);
+}
+
 static void every_end_can_be_named(void **state)
 {
 	(void)state;
@@ -477,6 +646,10 @@ int main(void)
 		TEST(samples_of_an_unknown_child),
 		TEST(our_own_child_before_its_exec),
 		TEST(marks),
+		TEST(stack_switches),
+		TEST(ends_by_frame_pointer),
+		TEST(skipped_callers),
+		TEST(coroutine_starts),
 		TEST(every_end_can_be_named),
 		TEST(samples_reach_the_profile),
 	};
