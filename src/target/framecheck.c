@@ -143,7 +143,7 @@ bool xp_follows_call(const struct xp_dso *dso, uint64_t vaddr)
 	return p && xp_ends_in_call(p);
 }
 
-enum verdict_kind { STACK_SWITCH = 1, JIT_PAGE, JIT_CALL, JIT_LEAF };
+enum verdict_kind { STACK_SWITCH = 1, STACK_FUNC, JIT_PAGE, JIT_CALL, JIT_LEAF };
 
 struct verdict {
 	const void *owner;	/* a dso */
@@ -248,37 +248,66 @@ static void follow_sp(struct sp_state *s, const struct xp_insn *i)
 	}
 }
 
-static enum xp_stack_kind judge_switch(const struct xp_dso *dso, uint64_t vaddr)
+/* Follows the first n bytes of a function; *ever: it was on another stack somewhere in them. */
+static bool on_other_stack(const uint8_t *p, uint64_t n, uint64_t start, bool *ever)
 {
-	static const uint8_t clone[] = { 0xb8, 56, 0, 0, 0, 0x0f, 0x05 };
-	const struct xp_cfi_func *f = xp_cfi_func_at(&dso->cfi, vaddr);
-	uint64_t n = f ? vaddr - f->start : 0;
-	const uint8_t *p = n && n <= FUNC_MAX ? xp_elf_at_vaddr(dso->elf, f->start, n) : NULL;
+	struct sp_state sp = { .other = false };
 	struct xp_disasm *d;
 	struct xp_insn insn;
-	struct sp_state sp = { .other = false };
 
-	if (!p || !may_load_sp(p, n) || xp_disasm_new(&d, p, n, f->start))
-		return XP_STACK_SAME;
+	*ever = false;
+	if (xp_disasm_new(&d, p, n, start))
+		return false;
 	while (xp_disasm_next(d, &insn)) {
 		follow_jumps(&sp, &insn);
 		follow_sp(&sp, &insn);
+		*ever |= sp.other;
 	}
-	follow_jumps(&sp, &(struct xp_insn){ .addr = f->start + n });
+	follow_jumps(&sp, &(struct xp_insn){ .addr = start + n });
 	xp_disasm_free(d);
-	if (!sp.other)
+	return sp.other;
+}
+
+/* Whether any of a function's code may run on another stack: asked once, and "no" for nearly all. */
+static bool may_switch(struct xp_frame_checks *c, const struct xp_dso *dso,
+		       const struct xp_cfi_func *f)
+{
+	struct verdict key = { .owner = dso, .addr = f->start, .kind = STACK_FUNC }, *v;
+	uint64_t n = f->end - f->start;
+	const uint8_t *p;
+	bool ever = false;
+
+	if (!find_verdict(c, &key, &v)) {
+		p = n <= FUNC_MAX ? xp_elf_at_vaddr(dso->elf, f->start, n) : NULL;
+		if (p && may_load_sp(p, n))
+			on_other_stack(p, n, f->start, &ever);
+		v->value = ever;
+	}
+	return v->value;
+}
+
+static enum xp_stack_kind judge_switch(const struct xp_dso *dso, const struct xp_cfi_func *f,
+				       uint64_t vaddr)
+{
+	static const uint8_t clone[] = { 0xb8, 56, 0, 0, 0, 0x0f, 0x05 };
+	uint64_t n = vaddr - f->start;
+	const uint8_t *p = n ? xp_elf_at_vaddr(dso->elf, f->start, n) : NULL;
+	bool ever;
+
+	if (!p || !on_other_stack(p, n, f->start, &ever))
 		return XP_STACK_SAME;
 	return memmem(p, n, clone, sizeof(clone)) ? XP_STACK_NEW : XP_STACK_OTHER;
 }
 
 enum xp_stack_kind xp_stack_kind_of(struct xp_frame_checks *c, const struct xp_dso *dso, uint64_t vaddr)
 {
-	struct verdict key = { .owner = dso, .addr = vaddr, .kind = STACK_SWITCH }, *v;
+	struct verdict key = { .owner = dso, .addr = vaddr, .kind = STACK_SWITCH, STACK_FUNC }, *v;
+	const struct xp_cfi_func *f = xp_cfi_func_at(&dso->cfi, vaddr);
 
-	if (!dso->elf)
+	if (!dso->elf || !f || !may_switch(c, dso, f))
 		return XP_STACK_SAME;
 	if (!find_verdict(c, &key, &v))
-		v->value = (uint16_t)judge_switch(dso, vaddr);
+		v->value = (uint16_t)judge_switch(dso, f, vaddr);
 	return v->value;
 }
 
