@@ -299,9 +299,10 @@ static enum xp_stack_kind judge_switch(const struct xp_dso *dso, const struct xp
 	return memmem(p, n, clone, sizeof(clone)) ? XP_STACK_NEW : XP_STACK_OTHER;
 }
 
-enum xp_stack_kind xp_stack_kind_of(struct xp_frame_checks *c, const struct xp_dso *dso, uint64_t vaddr)
+enum xp_stack_kind xp_stack_kind_of(struct xp_frame_checks *c, const struct xp_dso *dso,
+				    uint64_t vaddr)
 {
-	struct verdict key = { .owner = dso, .addr = vaddr, .kind = STACK_SWITCH, STACK_FUNC }, *v;
+	struct verdict key = { .owner = dso, .addr = vaddr, .kind = STACK_SWITCH }, *v;
 	const struct xp_cfi_func *f = xp_cfi_func_at(&dso->cfi, vaddr);
 
 	if (!dso->elf || !f || !may_switch(c, dso, f))

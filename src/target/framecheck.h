@@ -56,7 +56,8 @@ enum xp_stack_kind {
  * was called on when the function around vaddr, by the bounds of its unwind entry, has loaded the
  * stack pointer from memory or a register before, and not with what it had saved of it.
  */
-enum xp_stack_kind xp_stack_kind_of(struct xp_frame_checks *c, const struct xp_dso *dso, uint64_t vaddr);
+enum xp_stack_kind xp_stack_kind_of(struct xp_frame_checks *c, const struct xp_dso *dso,
+				    uint64_t vaddr);
 
 /* Code that belongs to no file, in a live process. */
 struct xp_jit {
