@@ -106,7 +106,7 @@ static void print_merged(const struct xp_profile *p, uint32_t stack)
 /* Waits for the stopped sample to be named; false: an error, or it is not for the profile. */
 static bool show_merged(struct xp_session *s, const struct xp_profile *p, struct xp_err *err)
 {
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 500; i++) {
 		for (size_t k = p->samples.n; k > 0; k--) {
 			if (p->samples.v[k - 1].time != stop.time)
 				continue;
