@@ -277,6 +277,16 @@ static __always_inline int next_words(struct ruby_scratch *s)
 	return at * (size >> 3);
 }
 
+/*
+ * Whether a frame is the outermost of an activation of vm_exec. The one that stands for an extension
+ * while its Init function runs has FINISH too, but no vm_exec: it never had a pc (Ruby 3.1, vm.c,
+ * rb_vm_call_cfunc()).
+ */
+static __always_inline int ends_segment(__u64 ep0, __u32 kind, __u64 pc, __u64 jit)
+{
+	return ep0 & EP_FINISH && !(kind == XP_RUBY_TOP && !pc && !jit);
+}
+
 /* One control frame; levels: of environments to follow. Returns 1 at the end of the stack. */
 static __always_inline int step_frame(struct xp_walk *w, struct ruby_scratch *s, int levels)
 {
@@ -316,7 +326,7 @@ static __always_inline int step_frame(struct xp_walk *w, struct ruby_scratch *s,
 		flags |= XP_RUBY_TORN;
 	} else {
 		flags |= kind;
-		flags |= e[2] & EP_FINISH ? XP_VM_SEGMENT_END : 0;
+		flags |= ends_segment(e[2], kind, pc, jit) ? XP_VM_SEGMENT_END : 0;
 		flags |= e[2] & EP_BMETHOD ? XP_RUBY_BMETHOD : 0;
 		flags |= e[2] & EP_LAMBDA ? XP_RUBY_LAMBDA : 0;
 		flags |= e[2] & EP_LOCAL ? XP_RUBY_LOCAL : 0;

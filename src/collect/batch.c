@@ -446,6 +446,32 @@ static bool leaf_is_known(const struct xp_target *target, const struct xp_raw *r
 	return target && xp_maps_find(&target->process.maps, raw->native[0].pc);
 }
 
+/* Takes back what was walked with tables that were not, or not yet, the process's. */
+static void doubt(struct xp_placed *placed, const struct xp_raw *raw, const struct xp_target *target)
+{
+	const struct xp_raw_sample *head = raw->head;
+
+	if (placed->nnative &&
+	    (!target || !xp_target_trusts(target, head->generation, raw->native, head->nnative))) {
+		/* Walked with the tables of another address space: only a leaf in this one is sure. */
+		placed->nnative = leaf_is_known(target, raw);
+		placed->end = XP_END_NO_PROCESS;
+		return;
+	}
+	if (placed->end != XP_END_NO_MAPPING)
+		return;
+	/* Inside execve() the registers are still those of the program that was. */
+	if (head->flags & XP_RAW_IN_KERNEL && placed->nnative == 1 && !leaf_is_known(target, raw))
+		placed->nnative = 0;
+}
+
+/* More of the process has been mapped since the ranges that were walked with: its loader is at work. */
+static bool is_loading(const struct xp_target *target, uint32_t generation)
+{
+	return target &&
+	       (target->dirty || (target->set && generation < target->set->generation));
+}
+
 int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp_targets *targets)
 {
 	struct xp_placed placed = { 0 }, *slot;
@@ -476,20 +502,14 @@ int xp_batch_place(struct xp_batch *b, const struct xp_raw_copy *copy, struct xp
 	placed.nkernel = head->nkernel;
 	placed.first = b->places.n;
 	placed.first_native = b->natives.n;
-	if (placed.nnative && (!target || !xp_target_trusts(target, head->generation, raw.native, head->nnative))) {
-		/* Walked with the tables of another address space: only a leaf in this one is sure. */
-		placed.nnative = leaf_is_known(target, &raw);
-		placed.end = XP_END_NO_PROCESS;
-	} else if (placed.end == XP_END_NO_MAPPING && head->flags & XP_RAW_IN_KERNEL &&
-		   placed.nnative == 1 && !leaf_is_known(target, &raw)) {
-		/* Inside execve() the registers are still those of the program that was. */
-		placed.nnative = 0;
-	}
+	doubt(&placed, &raw, target);
 	r = xp_targets_thread(targets, head->pid, head->tid, &placed.thread);
 	if (!r)
 		r = place_native(b, &raw, target, placed.nnative);
 	if (!r && placed.nnative)
 		r = cut_guesses(b, &raw, target, &placed);
+	if (placed.end == XP_END_NO_MAPPING && is_loading(target, head->generation))
+		placed.end = XP_END_NO_PROCESS;
 	if (!r)
 		r = place_parts(b, &raw, target, targets->profile, &placed);
 	if (!r)

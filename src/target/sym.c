@@ -21,6 +21,7 @@
  * entry before the system call. It belongs to the function before, as in the unwind rows.
  */
 #define PADDING_MAX 16
+#define NAMELESS_MAX 0x10000	/* bytes of code between neighbours that pass for one function */
 #define NAMES_MIN (1u << 20)
 #define NAME_MAX_BYTES (64u << 10)
 
@@ -185,6 +186,9 @@ static int fill_gap(struct xp_symtab *st, struct pieces *p, const struct ranges 
 			rc = start == from ? emit(p, start, before) : 0;
 			continue;
 		}
+		/* Code without any information (a stripped Go program's) is no function. */
+		if (!whole && end - start > NAMELESS_MAX)
+			continue;
 		func = whole ? nameless(st, f.start, f.end) : nameless(st, start, end);
 		if (func == XP_FUNC_NONE)
 			return -ENOMEM;

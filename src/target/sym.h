@@ -11,8 +11,8 @@
  * stubs are named NAME@plt from the relocations they use, the first one ".plt". A stripped
  * program's `main` is the address that _start loads into rdi (glibc's crt1,
  * sysdeps/x86_64/start.S); .init and .fini are _init and _fini. Code of a section that has
- * neither symbol nor unwind entry is bounded by its neighbours, so that a pc in it still belongs
- * to something that has a start. Gaps up to 16 bytes belong to the function before: an address
+ * neither symbol nor unwind entry is bounded by its neighbours where these are at most 64 KiB apart,
+ * so that a pc in it still belongs to something that has a start. Gaps up to 16 bytes belong to the function before: an address
  * found there lies past that function's end.
  */
 #ifndef XP_TARGET_SYM_H

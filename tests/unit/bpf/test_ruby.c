@@ -180,6 +180,25 @@ static void kinds_and_flags(void **state)
 	}
 }
 
+/*
+ * While an extension's Init function runs, a TOP frame with FINISH stands for it that no vm_exec has
+ * pushed: it has no pc. A file's own TOP frame has one, or is JIT code's.
+ */
+static void frames_of_extensions(void **state)
+{
+	uint64_t me = new_method(0xdef, 0x077e4), iseq = new_iseq(0xb0d4);
+
+	(void)state;
+	push_cfp(0xbc, iseq, method_env(XP_RUBY_TOP, me, EP_FINISH));
+	push_cfp(0, iseq, method_env(XP_RUBY_TOP, me, EP_FINISH));
+	push_cfp(0, iseq, method_env(XP_RUBY_EVAL, me, EP_FINISH));
+	walk();
+	expect_part(XP_VM_END_ROOT, XP_VM_END_ROOT, 0, 4);
+	expect_frame(0, XP_RUBY_EVAL | LOCAL | XP_VM_SEGMENT_END, 0xb0d4, 0x077e4, 0);
+	expect_frame(1, XP_RUBY_TOP | LOCAL, 0xb0d4, 0x077e4, 0);
+	expect_frame(2, XP_RUBY_TOP | LOCAL | XP_VM_SEGMENT_END, 0xb0d4, 0x077e4, 0xbc);
+}
+
 /* A code's address takes 48 bits; what is above must not run into the flags. */
 static void high_addresses(void **state)
 {
@@ -714,6 +733,7 @@ int main(void)
 		cmocka_unit_test_setup(by_the_dtv, ruby_setup),
 		cmocka_unit_test_setup(bad_bounds, ruby_setup),
 		cmocka_unit_test_setup(kinds_and_flags, ruby_setup),
+		cmocka_unit_test_setup(frames_of_extensions, ruby_setup),
 		cmocka_unit_test_setup(high_addresses, ruby_setup),
 		cmocka_unit_test_setup(frames_without_code, ruby_setup),
 		cmocka_unit_test_setup(torn_frames, ruby_setup),
