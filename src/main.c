@@ -72,6 +72,7 @@
  *	collect/tables.c	unwind rows in the memory that the kernel side reads
  *	collect/raw.c		a record, checked
  *	collect/batch.c		records into samples, in the order of their times
+ *	collect/judge.c		... whether a walk's steps can be believed
  *
  * From addresses to names:
  *	runtime/runtime.h	what a runtime is asked to do
