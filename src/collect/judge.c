@@ -18,6 +18,7 @@ struct judged {
 	const struct xp_place *places;
 	uint32_t n;
 	uint32_t end;		/* enum xp_end */
+	bool attached;		/* to a runtime in the process */
 	struct xp_jit jit;	/* start is set for each frame */
 	uint64_t skipped;	/* the leaf's return address, which the walk left out; 0: it did not */
 	uint64_t skipped_sp;	/* stack pointer in that frame */
@@ -141,6 +142,15 @@ static bool ended_by_fp(uint32_t end)
 }
 
 /*
+ * A step out of code without rows by a runtime's activation leaves out what lies between. That is
+ * only JIT code's own where such code is what was left, and where the runtime's part is shown.
+ */
+static bool resumption_is_sound(const struct judged *j, uint32_t i)
+{
+	return j->places[i].kind == XP_PLACE_ANON && j->attached;
+}
+
+/*
  * Keeps the frames up to the first whose step cannot be believed, and says why in j->end. A walk
  * that was cut at its last frame keeps its reason, unless the code there says more.
  */
@@ -155,6 +165,9 @@ static void keep_believable(struct judged *j)
 			stack = xp_stack_kind_of(j->checks, p->dso, running(p));
 		if (stack != XP_STACK_SAME) {
 			j->end = stack == XP_STACK_NEW ? XP_END_OUTERMOST : XP_END_STACK_SWITCH;
+			j->n = i + 1;
+		} else if (flags & XP_FRAME_RESUMED && !resumption_is_sound(j, i)) {
+			j->end = j->attached ? XP_END_NO_ROWS : XP_END_NO_PROCESS;
 			j->n = i + 1;
 		} else if (flags & XP_FRAME_BY_FP && (i + 1 < j->n || ended_by_fp(j->end)) &&
 			   !fp_step_is_sound(j, i)) {
@@ -208,6 +221,8 @@ int xp_judge_steps(struct xp_batch *b, const struct xp_raw *raw, const struct xp
 	if (!b->checks)
 		return -ENOMEM;
 	j.checks = b->checks;
+	for (int id = 0; id < XP_RUNTIMES_N; id++)
+		j.attached |= target->attached.by_id[id].status == XP_ATTACHED;
 	keep_believable(&j);
 	placed->nnative = j.n;
 	placed->end = j.end;

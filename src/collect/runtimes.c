@@ -87,7 +87,7 @@ static uint16_t take_slot(struct xp_runtimes_state *rs, int id, uint64_t now)
 		return 0;
 	for (i = 1; i < rs->slots[id].n; i++) {
 		slot = &rs->slots[id].v[i];
-		if (!slot->refs && now - slot->retired >= RETIRE_NS)
+		if (!slot->refs && now > slot->retired && now - slot->retired >= RETIRE_NS)
 			break;
 	}
 	if (i == rs->slots[id].n && (i >= XP_RUNTIME_PARAMS || !xp_vec_push(&rs->slots[id])))
@@ -172,6 +172,11 @@ static int try_attach(struct xp_runtimes_state *rs, int id, const struct xp_proc
 		rs->attached[id]++;
 		note_title(rs, id, data);
 		return 1;
+	}
+	if (result == XP_ATTACH_DONE) {
+		if (a->state)
+			runtime_of(id)->detach(a->state);
+		a->state = NULL;
 	}
 	if ((result == XP_ATTACH_LATER && now - a->since < GIVE_UP_NS) ||
 	    (kill(process->pid, 0) && errno == ESRCH)) {	/* it ended under our hands */

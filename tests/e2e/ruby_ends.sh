@@ -62,14 +62,15 @@ joined()
 	have_ruby "$1"
 }
 
-# switches LABEL: only switches of fibers are unmerged or cut, and not many
+# switches LABEL: only switches of fibers are unmerged or cut, and not many. The switch itself has no unwind
+# information: a sample in it is cut there, whichever fiber's frames the thread had.
 switches()
 {
-	local all marked
+	local all marked switch='/\[unmerged: fiber switch\]|\[truncated: no unwind information\];coroutine_transfer[; ]/'
 	all=$(samples)
-	marked=$(samples '/\[unmerged: fiber switch\]/')
+	marked=$(samples "$switch")
 	is "$(samples '/\[unmerged: / && !/\[unmerged: fiber switch\]/')" 0 "$1: only fiber switches are unmerged"
-	is "$(samples '/\[truncated: / && !/\[unmerged: fiber switch\]/')" 0 "$1: only fiber switches are cut" ||
+	is "$(samples "/\[truncated: / && !$switch")" 0 "$1: only fiber switches are cut" ||
 		diag "$(grep '\[truncated: ' "$stacks" | head -2)"
 	cmp_num "$marked * 100" "<=" "$all * 6" "$1: few fiber switches"
 	have_ruby "$1"

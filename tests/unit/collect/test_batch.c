@@ -467,6 +467,39 @@ static void stack_switches(void **state)
 	assert_int_equal(last()->end, XP_END_STACK_SWITCH);
 }
 
+/* A runtime's activation leads on out of its JIT's code; out of any other it skips what is between. */
+static void resumptions(void **state)
+{
+	struct xp_event e = mmap_of(200, getpid(), HIGH, 0x1000, 0);
+	struct raw r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	struct xp_attachment *a;
+
+	(void)state;
+	attach_self();
+	assert_int_equal(xp_targets_event(&world.f->targets, &e, "//anon"), 0);
+	a = &xp_targets_find(&world.f->targets, getpid())->attached.by_id[XP_RUNTIME_RUBY];
+	a->status = XP_ATTACHED;
+	a->dso = XP_NO_ID;
+	put_native(&r, HIGH + 8, XP_FRAME_RESUMED);
+	put_native(&r, (uintptr_t)name, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 2);
+	assert_int_equal(last()->end, XP_END_OUTERMOST);
+	/* The part that would tell what was skipped is not shown. */
+	a->status = XP_WAITING;
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->end, XP_END_NO_PROCESS);
+	a->status = XP_ATTACHED;
+	r = raw_of(getpid(), 1, XP_END_OUTERMOST);
+	put_native(&r, (uintptr_t)place + 1, XP_FRAME_RESUMED);
+	put_native(&r, (uintptr_t)name, 0);
+	assert_int_equal(place(&r), 0);
+	assert_int_equal(last()->nnative, 1);
+	assert_int_equal(last()->end, XP_END_NO_ROWS);
+	a->status = XP_NOT_PROBED;
+}
+
 /* The end of a chain of frame pointers must be as believable as its steps. */
 static void ends_by_frame_pointer(void **state)
 {
@@ -648,6 +681,7 @@ int main(void)
 		TEST(marks),
 		TEST(stack_switches),
 		TEST(ends_by_frame_pointer),
+		TEST(resumptions),
 		TEST(skipped_callers),
 		TEST(coroutine_starts),
 		TEST(every_end_can_be_named),
