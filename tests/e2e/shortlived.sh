@@ -16,7 +16,7 @@ named()
 	hot=$(with_frame short_hot) warm=$(with_frame short_warm) all=$(samples)
 	diag "$1: $hot hot, $warm warm of $all; $(truncated) cut"
 	cmp_num "$hot + $warm" ">=" "$2" "$1: enough samples have the functions' names"
-	cmp_num "$hot" ">" "$warm" "$1: the hot one has more"
+	cmp_num "$hot" ">=" "($hot + $warm) * 2 / 3 - 4 * sqrt(($hot + $warm) * 2 / 9)" "$1: the hot one has two thirds"
 	is "$(unknown)" 0 "$1: no unknown function"
 	cmp_num "$(truncated) * 100" "<=" "$all * $3" "$1: at most $3 % of stacks cut" ||
 		diag "$(truncated_reasons)"
