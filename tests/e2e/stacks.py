@@ -15,7 +15,8 @@ same thread. For each shape of program: compared, identical, different, and what
     moved     only the leaf's pc differs: the thread ran on in the same frame
     cut       ours ended early and said so
     eu-stack  eu-stack gave up before ours ended, or believed a row that is known to be wrong and took what is
-              no return address for the second and last frame: nothing to compare with
+              no return address for the second frame, which is the last or where no code can be: nothing
+              to compare with
     other     a fault
 
 "signal" and "eu-stack" are limits of the comparison; every other difference fails the test, and so do too
@@ -38,6 +39,7 @@ STOPS = int(os.environ.get("STOPS", "12"))
 LEAST_STOPS = 300
 SHOWN = 4               # differences of one kind printed for each shape
 SIGNALS = ("signal handler", "alternate stack")
+NO_CODE_BELOW = 0x10000  # nothing is mapped there (vm.mmap_min_addr)
 LYING_ROWS = ("luajit",)        # one row for an interpreter's assembler, right in most of it
 
 RUBY = """
@@ -109,7 +111,7 @@ def classify(ours, theirs, whole, label):
     common = 0
     while common < min(len(ours), len(theirs)) and ours[common] == theirs[common]:
         common += 1
-    lies = label in LYING_ROWS and common == 1 and len(theirs) == 2
+    lies = label in LYING_ROWS and common == 1 and (len(theirs) == 2 or theirs[1] < NO_CODE_BELOW)
     if lies or (common == len(theirs) and not whole):
         return "eu-stack"
     if common == len(ours):
