@@ -39,7 +39,7 @@ STOPS = int(os.environ.get("STOPS", "12"))
 LEAST_STOPS = 300
 SHOWN = 4               # differences of one kind printed for each shape
 SIGNALS = ("signal handler", "alternate stack")
-NO_CODE_BELOW = 0x10000  # nothing is mapped there (vm.mmap_min_addr)
+NO_CODE_BELOW = 0x1000   # vm.mmap_min_addr is no less
 LYING_ROWS = ("luajit",)        # one row for an interpreter's assembler, right in most of it
 
 RUBY = """
