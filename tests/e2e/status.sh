@@ -127,7 +127,8 @@ import fcntl, os, signal, subprocess, sys, time
 fcntl.F_SETPIPE_SZ = 1031
 r, w = os.pipe()
 fcntl.fcntl(w, fcntl.F_SETPIPE_SZ, 4096)
-p = subprocess.Popen(sys.argv[2:], stdout=w)
+# Who runs the tests in the background has SIGINT ignored, and xprof heeds that.
+p = subprocess.Popen(sys.argv[2:], stdout=w, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 for s in sys.argv[1].split():
     time.sleep(1.5)
     if p.poll() is not None:
